@@ -1,0 +1,1 @@
+"""ndsvrp: vehicle routing by neural deconstruction search."""

@@ -1,0 +1,185 @@
+"""The problem: frozen, validated once. Whoever holds a `Problem` may trust it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.errors import InstanceError
+from ndsvrp.features import FEATURES, refuse
+from ndsvrp.metric import Floats, Metric
+
+FLOAT_TOLERANCE = 1e-6  # of the horizon (or the capacity), where numbers are plain floats
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """One routing problem. Index 0 of every array is the depot, 1 … N are the customers.
+
+    Constraints are fields with neutral defaults: no windows, no prizes, any number of vehicles.
+    Distances come from `coordinates` under `metric`, or from a full matrix. The objective is the
+    travelled distance plus the prizes of the customers left out.
+    """
+
+    demand: Floats  #: (N+1,) what each customer takes of a vehicle; the depot's is 0
+    capacity: float  #: what a vehicle can carry
+    coordinates: Floats | None = None  #: (N+1, 2)
+    distance: Floats | None = None  #: (N+1, N+1) used as given, from row to column; may be asymmetric
+    duration: Floats | None = None  #: (N+1, N+1) travel times; None: as long as it is far
+    windows: Floats | None = None  #: (N+1, 2) earliest and latest start of service; depot: opening hours
+    service: Floats | None = None  #: (N+1,) time spent at each customer; needs windows to matter
+    prize: Floats | None = None  #: (N+1,) lost if the customer is left out; 0: the customer is required
+    vehicles: int | None = None  #: at most so many routes; None: as many as it takes
+    metric: Metric = Metric.NONE  #: how lengths between coordinates are rounded
+    name: str = "problem"
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "metric", Metric(self.metric))
+        set_(self, "capacity", float(self.capacity))
+        demand = _array("demand", self.demand, None)
+        n = len(demand)
+        if demand.ndim != 1 or n < 2:
+            raise InstanceError(f"needs a depot and at least one customer, got shape {demand.shape}", field="demand")
+        shapes = {
+            "demand": (n,), "coordinates": (n, 2), "distance": (n, n), "duration": (n, n),
+            "windows": (n, 2), "service": (n,), "prize": (n,),
+        }  # fmt: skip
+        for field, shape in shapes.items():
+            value = getattr(self, field)
+            if value is not None:
+                set_(self, field, _array(field, value, shape))
+        self._check_travel()
+        for feature in FEATURES:
+            feature.check(self)
+        if self.vehicles is not None and (self.vehicles != int(self.vehicles) or self.vehicles < 1):
+            raise InstanceError(f"{self.vehicles} is not a number of vehicles", field="vehicles")
+
+    # --- what is there ---------------------------------------------------------------------
+
+    @property
+    def customers(self) -> int:
+        """N, the number of customers."""
+        return len(self.demand) - 1
+
+    @property
+    def has_windows(self) -> bool:
+        return self.windows is not None
+
+    @property
+    def has_prizes(self) -> bool:
+        return self.prize is not None
+
+    @property
+    def required(self) -> npt.NDArray[np.bool_]:
+        """(N+1,) customers that must be served (the depot's entry is False)."""
+        required = np.ones(len(self.demand), bool) if self.prize is None else self.prize == 0
+        required[0] = False
+        return required
+
+    @property
+    def horizon(self) -> float:
+        """When the depot closes; infinite without windows."""
+        return float(self.windows[0, 1]) if self.windows is not None else float("inf")
+
+    @property
+    def time_tolerance(self) -> float:
+        """By how much a float window may be missed; integer metrics are exact."""
+        if self.windows is None or self.has_whole_times:
+            return 0.0
+        return FLOAT_TOLERANCE * float(self.windows[0, 1] - self.windows[0, 0])
+
+    @property
+    def capacity_tolerance(self) -> float:
+        """By how much a float load may exceed the capacity; whole demands are exact."""
+        whole = self.capacity == np.floor(self.capacity) and np.all(self.demand == np.floor(self.demand))
+        return 0.0 if whole else FLOAT_TOLERANCE * self.capacity
+
+    @property
+    def has_whole_times(self) -> bool:
+        """Whether all times are whole numbers of ticks, so that they are compared exactly."""
+        return self.metric.is_integer and self.duration is None
+
+    def length(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Floats:
+        """Distance from nodes `a` to nodes `b`, element by element, float64."""
+        a, b = np.asarray(a), np.asarray(b)
+        if self.distance is not None:
+            return np.asarray(self.distance[a, b])
+        return self._euclid(a, b)
+
+    def travel_time(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Floats:
+        """Time from nodes `a` to nodes `b`, element by element, float64."""
+        if self.duration is not None:
+            return np.asarray(self.duration[np.asarray(a), np.asarray(b)])
+        return self.length(a, b)
+
+    def side(self) -> float:
+        """The larger side of the customers' bounding box: what temperatures are relative to.
+
+        Without coordinates, the largest distance over the square root of two stands in for it.
+        """
+        if self.coordinates is not None:
+            side = float(np.max(np.ptp(self.coordinates, axis=0)))
+        else:
+            assert self.distance is not None
+            side = float(np.max(self.distance)) / np.sqrt(2.0)
+        return side if side > 0 else 1.0
+
+    def replace(self, **changes: Any) -> Problem:
+        """A changed copy, validated again."""
+        return dataclasses.replace(self, **changes)
+
+    # --- the gate --------------------------------------------------------------------------
+
+    def _euclid(self, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
+        assert self.coordinates is not None
+        d = self.coordinates[a] - self.coordinates[b]
+        return self.metric.apply(np.sqrt(d[..., 0] * d[..., 0] + d[..., 1] * d[..., 1]))
+
+    def _check_travel(self) -> None:
+        if self.coordinates is None and self.distance is None:
+            raise InstanceError("needs coordinates or a distance matrix", field="coordinates")
+        if self.duration is not None and self.distance is None:
+            raise InstanceError("a duration matrix needs a distance matrix beside it", field="duration")
+        for field in ("distance", "duration"):
+            matrix = getattr(self, field)
+            if matrix is None:
+                continue
+            if np.any(matrix < 0):
+                row, column = np.argwhere(matrix < 0)[0]
+                raise InstanceError(
+                    f"{matrix[row, column]:g} from node {row} to node {column} is negative", field=field, node=int(row)
+                )
+        if self.distance is not None:
+            self.check_whole("distance", self.distance)
+
+    def check_whole(self, field: str, values: Floats) -> None:
+        """Integer metrics are exact end to end: nothing is cut to fit, it is refused."""
+        if not self.metric.is_integer:
+            return
+        ticks = values * self.metric.scale
+        broken = np.abs(ticks - np.rint(ticks)) > 1e-9 * np.maximum(1.0, np.abs(ticks))
+        unit = {1: "a whole number", 10: "a multiple of 0.1", 1000: "a multiple of 0.001"}[self.metric.scale]
+        refuse(
+            field,
+            broken.reshape(len(values), -1).any(axis=1),
+            lambda i: f"{values[i]} is not {unit}, as the metric '{self.metric}' needs (use 'none')",
+        )
+
+
+def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None) -> Floats:
+    try:
+        array = np.array(value, dtype=np.float64)  # a copy of our own, then frozen
+    except (TypeError, ValueError) as error:
+        raise InstanceError(f"not numbers ({error})", field=field) from None
+    if shape is not None and array.shape != shape:
+        raise InstanceError(f"has shape {array.shape}, expected {shape}", field=field)
+    if not np.all(np.isfinite(array)):
+        node = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise InstanceError(f"not a finite number (node {node})", field=field, node=node)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,66 @@
+"""Settings of a search: defaults live here alone; command help and reference page are made from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from ndsvrp.problem import Problem
+
+Ruin = Literal["string", "related", "random", "policy"]
+Scope = Literal["touched", "all"]
+
+
+def _doc(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"doc": text})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One configuration of augmented simulated annealing. SISRs and NDS are two of them."""
+
+    ruin: Ruin = _doc("string", "What takes solutions apart: a rule by name, or the learned policy.")
+    chains: int = _doc(8, "A: solutions searched side by side, one per augmentation of the instance.")
+    rollouts: int = _doc(200, "K: deconstructions applied in sequence by one improvement step.")
+    removals: int = _doc(15, "M: customers taken out by one deconstruction (fewer if there are fewer).")
+    orders: int = _doc(5, "Reinsertion orders tried per deconstruction; the best reconstruction counts.")
+    sorted_orders: bool = _doc(False, "Reinsert in SISRs' sort orders instead of the ruin's own and random ones.")
+    scope: Scope = _doc("touched", "Routes considered for reinsertion: those customers left, or all.")
+    blink: float = _doc(0.0, "Probability with which reinsertion overlooks a position.")
+    open_route: float = _doc(0.5, "Probability with which an optional customer opens a route that does not pay.")
+    hot: float = _doc(0.1, "Temperature at the start, for a bounding box of side 1.")
+    cold: float = _doc(0.001, "Temperature at the end, for a bounding box of side 1.")
+    threshold: float = _doc(15.0, "delta: a chain worse than the best by more than delta x temperature is replaced.")
+    string_average: float = _doc(10.0, "String removal: customers taken out on average.")
+    string_longest: int = _doc(10, "String removal: longest string taken out of one route.")
+    string_split: float = _doc(0.5, "String removal: probability of leaving a stretch inside a string in place.")
+    string_depth: float = _doc(0.01, "String removal: probability of lengthening that stretch by one more customer.")
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("chains", 1, 1 << 20), ("rollouts", 1, 1 << 30), ("removals", 1, 1 << 20), ("orders", 1, 64),
+            ("blink", 0, 0.999), ("open_route", 0, 1), ("threshold", 0, float("inf")),
+            ("string_average", 1, 1e6), ("string_longest", 1, 1 << 20), ("string_split", 0, 1), ("string_depth", 0, 0.999),
+        ):  # fmt: skip
+            if not low <= getattr(self, name) <= high:
+                raise ValueError(f"{name} must be between {low} and {high}, got {getattr(self, name)}")
+        if not 0 < self.cold <= self.hot:
+            raise ValueError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
+
+
+def paper(problem: Problem) -> Settings:
+    """The paper's test configuration (its section 5.2)."""
+    return Settings(chains=128 if problem.has_prizes else 8)
+
+
+def sisr(problem: Problem, chains: int) -> Settings:
+    """SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule; one chain per thread."""
+    del problem
+    return Settings(
+        ruin="string", chains=chains, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01
+    )
+
+
+def describe() -> list[tuple[str, Any, str]]:
+    """(name, default, sentence) of every setting."""
+    return [(f.name, f.default, f.metadata["doc"]) for f in fields(Settings)]
