@@ -27,10 +27,9 @@ class InstanceError(NdsError):
         self.message, self.file, self.line, self.field, self.node = message, file, line, field, node
 
     def located(self, file: str, line: int | None = None) -> InstanceError:
-        """The same fault, seen at a place of a file."""
-        return InstanceError(
-            self.message, file=file, line=line, field=self.field, node=self.node
-        )
+        """The same fault, seen at a place of a file; a line already known is kept."""
+        line = self.line if line is None else line
+        return InstanceError(self.message, file=file, line=line, field=self.field, node=self.node)
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
@@ -38,6 +37,10 @@ class InstanceError(NdsError):
         if self.field is not None:
             words.append(self.field)
         return ": ".join([*words, self.message])
+
+
+class NdsWarning(UserWarning):
+    """Something in the input was left aside that cannot change the answer."""
 
 
 class EngineError(NdsError):

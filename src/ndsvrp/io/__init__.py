@@ -1,0 +1,8 @@
+"""Files: instances (VRPLIB, Solomon, `.npz` sets), solutions (`.sol`), results (JSON)."""
+
+from ndsvrp.io.npz import write_set
+from ndsvrp.io.reader import read, read_set
+from ndsvrp.io.result import write_result
+from ndsvrp.io.sol import read_solution, write_solution
+
+__all__ = ["read", "read_set", "read_solution", "write_result", "write_set", "write_solution"]

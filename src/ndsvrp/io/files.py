@@ -1,0 +1,93 @@
+"""Bytes in and out: what can go wrong with a file is said in one line, and no file is left half written."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from ndsvrp.errors import InstanceError
+
+MAX_BYTES = 256 * 2**20  # larger than any instance of the field by far; refused before it is read
+
+PathLike = str | os.PathLike[str]
+
+
+def check_readable(path: PathLike) -> None:
+    """Raise unless `path` is a regular file of a sensible size."""
+    try:
+        status = Path(path).stat()
+    except FileNotFoundError:
+        raise InstanceError("no such file", file=str(path)) from None
+    except (OSError, ValueError) as error:
+        raise _refused("read", path, error) from None
+    if stat.S_ISDIR(status.st_mode):
+        raise InstanceError("is a directory, not a file", file=str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise InstanceError("is not a regular file", file=str(path))
+    if status.st_size == 0:
+        raise InstanceError("is empty", file=str(path))
+    if status.st_size > MAX_BYTES:
+        size = status.st_size / 2**20
+        raise InstanceError(f"is {size:,.0f} MiB large, more than the {MAX_BYTES // 2**20} MiB read", file=str(path))
+
+
+def read_text(path: PathLike) -> str:
+    """The text of a file, UTF-8, lines ending in a plain newline."""
+    check_readable(path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise _refused("read", path, error) from None
+    if b"\0" in data:
+        raise InstanceError("is not a text file", file=str(path))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        what = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
+        raise InstanceError(what, file=str(path), line=line) from None
+    if not text.strip():
+        raise InstanceError("is empty", file=str(path))
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def write_atomic(path: PathLike, data: bytes) -> None:
+    """Write a file whole or not at all: into a temporary file beside it, which then takes its name."""
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file() and not target.is_dir():  # /dev/stdout and the like
+            target.write_bytes(data)
+            return
+        if target.is_dir():
+            raise IsADirectoryError(0, "Is a directory")
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise _refused("written", path, error) from None
+
+
+def check_writable(path: PathLike) -> None:
+    """Raise if `path` cannot be written, so that a long search does not end in finding that out."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InstanceError("cannot be written (Is a directory)", file=str(path))
+    if not target.parent.is_dir():
+        raise InstanceError("cannot be written (No such directory)", file=str(path))
+    place = target if target.exists() and not target.is_file() else target.parent
+    if not os.access(place, os.W_OK):
+        raise InstanceError("cannot be written (Permission denied)", file=str(path))
+
+
+def _refused(verb: str, path: PathLike, error: OSError | ValueError) -> InstanceError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return InstanceError(f"cannot be {verb} ({reason})", file=str(path))

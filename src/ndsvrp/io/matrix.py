@@ -1,0 +1,88 @@
+"""EDGE_WEIGHT_SECTION: the layouts of a distance matrix that VRPLIB knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.errors import InstanceError
+from ndsvrp.io.outline import Outline, Section
+from ndsvrp.io.words import amount, is_number, shown
+from ndsvrp.metric import Floats
+
+Cells = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+def _lower(k: int) -> Callable[[int], Cells]:
+    return lambda n: np.tril_indices(n, k)
+
+
+def _upper(k: int) -> Callable[[int], Cells]:
+    return lambda n: np.triu_indices(n, k)
+
+
+#: The cells (row, column) of an n × n matrix in the order in which a triangle is written. The other
+#: triangle mirrors it, so that one triangle by columns is the other by rows.
+TRIANGLES: dict[str, Callable[[int], Cells]] = {
+    "LOWER_ROW": _lower(-1),
+    "LOWER_DIAG_ROW": _lower(0),
+    "UPPER_ROW": _upper(1),
+    "UPPER_DIAG_ROW": _upper(0),
+    "LOWER_COL": _upper(1),
+    "LOWER_DIAG_COL": _upper(0),
+    "UPPER_COL": _lower(-1),
+    "UPPER_DIAG_COL": _lower(0),
+}
+FORMATS = ("FULL_MATRIX", *TRIANGLES)
+
+
+def read_matrix(outline: Outline, n: int) -> Floats:
+    """The n × n matrix of an EXPLICIT file; lines may break anywhere. The diagonal means nothing and becomes 0."""
+    layout = outline.fields.get("EDGE_WEIGHT_FORMAT")
+    if layout is None:
+        raise outline.no_field("EDGE_WEIGHT_FORMAT")
+    section = outline.sections.get("EDGE_WEIGHT")
+    if section is None:
+        raise outline.no_section("EDGE_WEIGHT")
+    if layout.value not in FORMATS:
+        what = f"{shown(layout.value)} is not a known format ({', '.join(FORMATS)})"
+        raise InstanceError(what, field="EDGE_WEIGHT_FORMAT", line=layout.line)
+    if layout.value == "FULL_MATRIX":
+        matrix = _numbers(section, n * n, n, layout.value).reshape(n, n)
+    else:
+        rows, columns = TRIANGLES[layout.value](n)
+        matrix = np.zeros((n, n))
+        matrix[rows, columns] = matrix[columns, rows] = _numbers(section, len(rows), n, layout.value)
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def line_of_row(outline: Outline, node: int, n: int) -> int:
+    """The line on which the row of a node begins in a full matrix; for a triangle, that of the section."""
+    section = outline.sections["EDGE_WEIGHT"]
+    if outline.fields["EDGE_WEIGHT_FORMAT"].value != "FULL_MATRIX":
+        return section.line
+    return next(line for position, (_, line) in enumerate(section.words()) if position == node * n)
+
+
+def _numbers(section: Section, expected: int, n: int, layout: str) -> Floats:
+    count = sum(len(row.words) for row in section.rows)
+    if count != expected:
+        line = section.rows[-1].line if section.rows else section.line
+        raise section.fault(f"{amount(count, 'value')}, a {layout} of {n} nodes has {expected}", line)
+    values = np.empty(expected)
+    start = 0
+    for row in section.rows:
+        stop = start + len(row.words)
+        try:
+            values[start:stop] = row.words
+        except ValueError:
+            word = next(word for word in row.words if not is_number(word))
+            raise section.fault(f"{shown(word)} is not a number", row.line) from None
+        if not np.all(np.isfinite(values[start:stop])):
+            word = row.words[int(np.argmin(np.isfinite(values[start:stop])))]
+            raise section.fault(f"{shown(word)} is not a finite number", row.line)
+        start = stop
+    return values

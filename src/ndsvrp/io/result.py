@@ -1,0 +1,68 @@
+"""The JSON result of a search: what came out, and all it takes to make sense of it later."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndsvrp.io.environment import environment
+from ndsvrp.io.files import PathLike, write_atomic
+
+if TYPE_CHECKING:
+    from ndsvrp.search.result import Result
+
+
+def write_result(path: PathLike, result: Result) -> None:
+    """Write a result as JSON, whole or not at all."""
+    text = json.dumps(plain(describe(result)), indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomic(path, (text + "\n").encode())
+
+
+def describe(result: Result) -> dict[str, Any]:
+    """What `write_result` writes."""
+    problem, report = result.problem, result.report
+    return {
+        "problem": {"name": problem.name, "customers": problem.customers, "metric": str(problem.metric)},
+        "cost": report.cost,
+        "distance": report.distance,
+        "lost_prizes": report.lost_prizes,
+        "feasible": report.feasible,
+        "violations": [str(violation) for violation in report.violations],
+        "unserved": report.unserved,
+        "routes": result.solution.routes,
+        "seed": result.seed,
+        "stopped": result.stopped,
+        "seconds": result.seconds,
+        "iterations": result.iterations,
+        "reconstructions": result.reconstructions,
+        "settings": result.settings,
+        "trace": [point._asdict() for point in result.trace],
+        **environment(),
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value out of what JSON knows; infinite and undefined numbers become null."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.generic | np.ndarray):
+        return plain(value.tolist())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return plain(dataclasses.asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(entry) for entry in value]
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} does not go into a JSON result")

@@ -1,0 +1,79 @@
+"""`.sol` files: `Route #1: 3 7 2` …, `Cost: 27591`. Customers count from 1, the depot is not written."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+
+from ndsvrp.errors import InstanceError, NdsWarning
+from ndsvrp.io.files import PathLike, read_text, write_atomic
+from ndsvrp.io.words import count, is_number, shown
+from ndsvrp.metric import Metric
+from ndsvrp.solution import Solution
+
+_ROUTE = re.compile(r"route\s*#?\s*\d+\s*:(.*)", re.IGNORECASE)
+_COST = re.compile(r"cost\b\s*:?\s*(.*)", re.IGNORECASE)
+_REMARK = re.compile(r"[A-Za-z][\w ]*(:.*|\s\S.*)", re.ASCII)
+
+
+def read_solution(path: PathLike) -> tuple[Solution, float | None]:
+    """The routes of a `.sol` file, and the cost as it is written there (None: no cost is written).
+
+    Whether the solution fits a problem is for `ndsvrp.check` to say.
+    """
+    text, file = read_text(path), str(path)
+    routes: list[list[int]] = []
+    cost: float | None = None
+    remarks: list[str] = []
+    for number, raw in enumerate(text.split("\n"), start=1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        if match := _ROUTE.fullmatch(line):
+            routes.append([_customer(word, file, number) for word in match[1].split()])
+        elif match := _COST.fullmatch(line):
+            if cost is not None:
+                raise InstanceError("given twice", file=file, line=number, field="Cost")
+            if not is_number(match[1]) or not math.isfinite(float(match[1])):
+                raise InstanceError(f"{shown(match[1])} is not a number", file=file, line=number, field="Cost")
+            cost = float(match[1])
+        elif _REMARK.fullmatch(line) and not line.lower().startswith("route"):
+            name = re.split(r"[:\s]", line, maxsplit=1)[0]
+            remarks.append(f"{file}:{number}: {name}: unknown field, ignored")
+        else:
+            what = f"{shown(line)} is neither a route (Route #1: 3 7 2) nor a cost"
+            raise InstanceError(what, file=file, line=number)
+    if not routes and cost is None:
+        raise InstanceError("holds neither routes nor a cost", file=file)
+    for remark in remarks:
+        warnings.warn(remark, NdsWarning, stacklevel=2)
+    return Solution(routes), cost
+
+
+def write_solution(path: PathLike, solution: Solution, cost: float) -> None:
+    """Write a `.sol` file, whole or not at all."""
+    lines = [f"Route #{i}: {' '.join(map(str, route))}".rstrip() for i, route in enumerate(solution.routes, start=1)]
+    lines.append(f"Cost: {int(cost) if float(cost).is_integer() else float(cost)}")
+    write_atomic(path, ("\n".join(lines) + "\n").encode())
+
+
+def matches_cost(written: float, cost: float, metric: Metric) -> bool:
+    """Whether the cost written in a `.sol` file is that of the solution.
+
+    Exact under an integer metric, to 1e-6 of the cost under plain floats. Under `dimacs` files in tenths
+    (245391 for 24539.1) exist and match as well.
+    """
+    if metric is Metric.NONE:
+        return math.isclose(written, cost, rel_tol=1e-6)
+    ticks = round(cost * metric.scale)
+    if math.isclose(written * metric.scale, ticks, rel_tol=1e-12):
+        return True
+    return metric is Metric.DIMACS and written == ticks
+
+
+def _customer(word: str, file: str, line: int) -> int:
+    customer = count(word)
+    if customer is None or customer < 1:
+        raise InstanceError(f"{shown(word)} is not a customer, those count from 1", file=file, line=line, field="Route")
+    return customer

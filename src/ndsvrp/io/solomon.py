@@ -1,0 +1,90 @@
+"""Solomon and Gehring–Homberger text files (`.txt`).
+
+Read here and not by `vrplib`, which turns every number with decimals in such a file into -1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndsvrp.errors import InstanceError
+from ndsvrp.io.outline import Row
+from ndsvrp.io.words import amount, count, is_number, shown
+from ndsvrp.metric import Metric
+from ndsvrp.problem import Problem
+
+COLUMNS = ("CUST NO.", "XCOORD.", "YCOORD.", "DEMAND", "READY TIME", "DUE DATE", "SERVICE TIME")
+
+
+def is_solomon(text: str) -> bool:
+    """Whether a text looks like a Solomon file: VEHICLE alone on one of the first lines."""
+    first = [line.strip().upper() for line in text[:4096].split("\n") if line.strip()][:3]
+    return "VEHICLE" in first
+
+
+def read_solomon(text: str, metric: Metric | None, name: str, file: str) -> Problem:
+    """The problem in the text of a Solomon file. `metric` None: distances truncated to tenths, as is the convention."""
+    rows = [Row(line.split(), number) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    if rows[0].words[0].upper() != "VEHICLE":
+        name = " ".join(rows[0].words)
+        del rows[0]
+    last = rows[-1].line if rows else 1
+    headings = [("VEHICLE",), ("NUMBER", "CAPACITY"), None, ("CUSTOMER",), tuple(" ".join(COLUMNS).split())]
+    for position, heading in enumerate(headings):
+        if position >= len(rows):
+            raise InstanceError("the file ends within its head", line=last)
+        words, line = rows[position]
+        if heading is not None and tuple(word.upper() for word in words) != heading:
+            raise InstanceError(f"expected '{' '.join(heading)}', found {shown(' '.join(words))}", line=line)
+    fleet = _numbers(rows[2], ("NUMBER", "CAPACITY"))
+    customers = rows[len(headings) :]
+    table = _table(customers, last)
+    fields: dict[str, Any] = {
+        "vehicles": fleet[0],
+        "capacity": fleet[1],
+        "coordinates": table[:, 1:3],
+        "demand": table[:, 3],
+        "windows": table[:, 4:6],
+        "service": table[:, 6],
+    }
+    try:
+        if not fleet[0].is_integer():
+            raise InstanceError(f"{fleet[0]:g} is not a number of vehicles", field="vehicles")
+        fields["vehicles"] = int(fleet[0])
+        return Problem(**fields, name=name, metric=Metric.DIMACS if metric is None else metric)
+    except InstanceError as error:
+        line = rows[2].line
+        if error.node is not None:
+            line = next(row.line for row in customers if count(row.words[0]) == error.node)
+        raise error.located(file, line) from None
+
+
+def _table(rows: list[Row], last: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """One row per customer, the depot first, in the order of their numbers."""
+    found: dict[int, tuple[list[float], int]] = {}
+    for row in rows:
+        customer = count(row.words[0])
+        if customer is None:
+            raise InstanceError(f"{shown(row.words[0])} is not a customer number", field="CUST NO.", line=row.line)
+        if customer in found:
+            what = f"customer {customer} is given twice (first on line {found[customer][1]})"
+            raise InstanceError(what, field="CUST NO.", line=row.line)
+        found[customer] = _numbers(row, COLUMNS), row.line
+    if len(found) < 2:
+        raise InstanceError("needs a depot (customer 0) and at least one customer", field="CUSTOMER", line=last)
+    for customer in range(len(found)):
+        if customer not in found:
+            raise InstanceError(f"customer {customer} is missing", field="CUST NO.", line=last)
+    return np.array([found[customer][0] for customer in range(len(found))])
+
+
+def _numbers(row: Row, columns: tuple[str, ...]) -> list[float]:
+    if len(row.words) != len(columns):
+        what = f"{amount(len(row.words), 'value')}, expected {len(columns)} ({', '.join(columns)})"
+        raise InstanceError(what, line=row.line)
+    for column, word in zip(columns, row.words, strict=True):
+        if not is_number(word):
+            raise InstanceError(f"{shown(word)} is not a number", field=column, line=row.line)
+    return [float(word) for word in row.words]
