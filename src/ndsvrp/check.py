@@ -37,6 +37,7 @@ class Report:
 
     @property
     def feasible(self) -> bool:
+        """Whether no rule is broken."""
         return not self.violations
 
 
@@ -86,9 +87,7 @@ def _check_visits(problem: Problem, solution: Solution, violations: list[Violati
 def _check_load(problem: Problem, number: int, route: Route, violations: list[Violation]) -> None:
     load = float(np.sum(problem.demand[list(route)]))
     if load > problem.capacity + problem.capacity_tolerance:
-        violations.append(
-            Violation("capacity", f"load {load:g} is above the capacity {problem.capacity:g}", number)
-        )
+        violations.append(Violation("capacity", f"load {load:g} is above the capacity {problem.capacity:g}", number))
 
 
 def _check_times(problem: Problem, number: int, route: Route, violations: list[Violation]) -> None:

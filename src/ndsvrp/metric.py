@@ -22,7 +22,7 @@ class Metric(StrEnum):
 
     @property
     def scale(self) -> int:
-        """Units per tick: lengths under an integer metric are whole multiples of 1 / scale."""
+        """Ticks per unit: lengths under an integer metric are whole multiples of 1 / scale."""
         return {Metric.DIMACS: 10, Metric.EXACT: 1000}.get(self, 1)
 
     @property
@@ -36,8 +36,5 @@ class Metric(StrEnum):
         if self is Metric.NONE:
             return length
         ticks = length * self.scale
-        if self in (Metric.ROUND, Metric.EXACT):
-            ticks = np.floor(ticks + 0.5)
-        else:
-            ticks = np.floor(ticks)
-        return ticks / self.scale
+        nearest = self in (Metric.ROUND, Metric.EXACT)
+        return np.floor(ticks + 0.5 if nearest else ticks) / self.scale

@@ -39,12 +39,14 @@ class Problem:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
+        if self.metric not in tuple(Metric):
+            raise InstanceError(f"unknown '{self.metric}' (known: {', '.join(Metric)})", field="metric")
         set_(self, "metric", Metric(self.metric))
-        set_(self, "capacity", float(self.capacity))
+        set_(self, "capacity", float(_array("capacity", self.capacity, (), finite=False)))
         demand = _array("demand", self.demand, None)
-        n = len(demand)
-        if demand.ndim != 1 or n < 2:
+        if demand.ndim != 1 or len(demand) < 2:
             raise InstanceError(f"needs a depot and at least one customer, got shape {demand.shape}", field="demand")
+        n = len(demand)
         shapes = {
             "demand": (n,), "coordinates": (n, 2), "distance": (n, n), "duration": (n, n),
             "windows": (n, 2), "service": (n,), "prize": (n,),
@@ -68,10 +70,12 @@ class Problem:
 
     @property
     def has_windows(self) -> bool:
+        """Whether customers have to be served within given hours."""
         return self.windows is not None
 
     @property
     def has_prizes(self) -> bool:
+        """Whether customers may be left out for a price."""
         return self.prize is not None
 
     @property
@@ -161,24 +165,25 @@ class Problem:
         """Integer metrics are exact end to end: nothing is cut to fit, it is refused."""
         if not self.metric.is_integer:
             return
-        ticks = values * self.metric.scale
-        broken = np.abs(ticks - np.rint(ticks)) > 1e-9 * np.maximum(1.0, np.abs(ticks))
+        rows = values.reshape(len(values), -1)
+        ticks = rows * self.metric.scale
+        broken: npt.NDArray[np.bool_] = np.abs(ticks - np.rint(ticks)) > 1e-9 * np.maximum(1.0, np.abs(ticks))
         unit = {1: "a whole number", 10: "a multiple of 0.1", 1000: "a multiple of 0.001"}[self.metric.scale]
         refuse(
             field,
-            broken.reshape(len(values), -1).any(axis=1),
-            lambda i: f"{values[i]} is not {unit}, as the metric '{self.metric}' needs (use 'none')",
+            np.asarray(broken.any(axis=1)),
+            lambda i: f"{rows[i][broken[i]][0]:g} is not {unit}, as the metric '{self.metric}' needs (use 'none')",
         )
 
 
-def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None) -> Floats:
+def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, finite: bool = True) -> Floats:
     try:
         array = np.array(value, dtype=np.float64)  # a copy of our own, then frozen
     except (TypeError, ValueError) as error:
         raise InstanceError(f"not numbers ({error})", field=field) from None
     if shape is not None and array.shape != shape:
         raise InstanceError(f"has shape {array.shape}, expected {shape}", field=field)
-    if not np.all(np.isfinite(array)):
+    if finite and not np.all(np.isfinite(array)):
         node = int(np.argwhere(~np.isfinite(array))[0][0])
         raise InstanceError(f"not a finite number (node {node})", field=field, node=node)
     array.flags.writeable = False

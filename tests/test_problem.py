@@ -1,0 +1,256 @@
+"""The gate: what a Problem refuses and in which words, and what it guarantees once it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndsvrp.errors import InstanceError
+from ndsvrp.metric import Metric
+from ndsvrp.problem import Problem
+
+# A depot and two customers: 5 and 10 away from the depot, 5 from each other.
+COORDINATES = [[0, 0], [3, 4], [6, 8]]
+DISTANCE = [[0, 5, 10], [5, 0, 5], [10, 5, 0]]
+
+
+def make(**changes: Any) -> Problem:
+    fields: dict[str, Any] = {"coordinates": COORDINATES, "demand": [0, 2, 3], "capacity": 5}
+    return Problem(**(fields | changes))
+
+
+def windows(*pairs: tuple[float, float], depot: tuple[float, float] = (0, 100)) -> list[tuple[float, float]]:
+    return [depot, *pairs]
+
+
+ANY = (0.0, 90.0)
+REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
+    "scalar demand": ({"demand": 5}, "demand: needs a depot and at least one customer, got shape ()"),
+    "only a depot": ({"demand": [0]}, "demand: needs a depot and at least one customer, got shape (1,)"),
+    "demand as a table": (
+        {"demand": [[0, 1, 2]]},
+        "demand: needs a depot and at least one customer, got shape (1, 3)",
+    ),
+    "words": ({"demand": ["a", "b"]}, "demand: not numbers (could not convert string to float: 'a')"),
+    "nan": ({"demand": [0, 1, np.nan]}, "demand: not a finite number (node 2)"),
+    "infinite place": ({"coordinates": [[0, 0], [3, np.inf], [6, 8]]}, "coordinates: not a finite number (node 1)"),
+    "depot's demand": ({"demand": [1, 2, 3]}, "demand: the depot's is 1, must be 0"),
+    "negative demand": ({"demand": [0, 2, -3]}, "demand: -3 is negative (customer 2)"),
+    "too much": ({"demand": [0, 6, 3]}, "demand: 6 is above the capacity 5 (customer 1)"),
+    "no capacity": ({"capacity": 0}, "capacity: 0 is not a capacity"),
+    "nan capacity": ({"capacity": np.nan}, "capacity: nan is not a capacity"),
+    "two capacities": ({"capacity": [5, 6]}, "capacity: has shape (2,), expected ()"),
+    "three dimensions": ({"coordinates": [[0, 0, 0]] * 3}, "coordinates: has shape (3, 3), expected (3, 2)"),
+    "too few places": ({"coordinates": COORDINATES[:2]}, "coordinates: has shape (2, 2), expected (3, 2)"),
+    "nowhere": ({"coordinates": None}, "coordinates: needs coordinates or a distance matrix"),
+    "matrix shape": ({"distance": [[0, 1], [1, 0]]}, "distance: has shape (2, 2), expected (3, 3)"),
+    "negative distance": (
+        {"distance": [[0, 5, 10], [5, 0, -5], [10, 5, 0]]},
+        "distance: -5 from node 1 to node 2 is negative",
+    ),
+    "negative duration": (
+        {"distance": DISTANCE, "duration": [[0, 5, 10], [5, 0, 5], [-1, 5, 0]]},
+        "duration: -1 from node 2 to node 0 is negative",
+    ),
+    "duration alone": ({"duration": DISTANCE}, "duration: a duration matrix needs a distance matrix beside it"),
+    "window shape": ({"windows": [[0, 100]] * 2}, "windows: has shape (2, 2), expected (3, 2)"),
+    "closed before open": (
+        {"windows": windows((35, 20), ANY)},
+        "windows: due date 20 is before ready time 35 (customer 1)",
+    ),
+    "depot never open": (
+        {"windows": windows(ANY, ANY, depot=(9, 8))},
+        "windows: due date 8 is before ready time 9 (depot)",
+    ),
+    "too far": (
+        {"windows": windows(ANY, (0, 9))},
+        "windows: unreachable in time: earliest start 10, due date 9 (customer 2)",
+    ),
+    "no way back": (  # open from 30, served for 7 until 37, home at 47
+        {"windows": windows(ANY, (30, 40), depot=(0, 46)), "service": [0, 0, 7]},
+        "windows: unreachable in time: back at the depot at 47, which closes at 46 (customer 2)",
+    ),
+    "negative service": ({"service": [0, -1, 1]}, "service: -1 is negative (customer 1)"),
+    "depot's service": ({"service": [2, 1, 1]}, "service: the depot's is 2, must be 0"),
+    "negative prize": ({"prize": [0, 1, -1]}, "prize: -1 is negative (customer 2)"),
+    "depot's prize": ({"prize": [1, 1, 1]}, "prize: the depot's is 1, must be 0"),
+    "no vehicle": ({"vehicles": 0}, "vehicles: 0 is not a number of vehicles"),
+    "half a vehicle": ({"vehicles": 1.5}, "vehicles: 1.5 is not a number of vehicles"),
+    "unknown metric": (
+        {"metric": "manhattan"},
+        "metric: unknown 'manhattan' (known: none, round, trunc, dimacs, exact)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_refuses(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InstanceError) as caught:
+        make(**changes)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"metric": "round", "distance": [[0, 5, 10], [5, 0, 5.5], [10, 5, 0]]},
+            "distance: 5.5 is not a whole number, as the metric 'round' needs (use 'none') (customer 1)",
+        ),
+        (
+            {"metric": "trunc", "prize": [0, 1, 2.5]},
+            "prize: 2.5 is not a whole number, as the metric 'trunc' needs (use 'none') (customer 2)",
+        ),
+        (
+            {"metric": "dimacs", "windows": windows(ANY, (0, 30.25))},
+            "windows: 30.25 is not a multiple of 0.1, as the metric 'dimacs' needs (use 'none') (customer 2)",
+        ),
+        (
+            {"metric": "exact", "windows": windows(ANY, ANY), "service": [0, 0.0005, 1]},
+            "service: 0.0005 is not a multiple of 0.001, as the metric 'exact' needs (use 'none') (customer 1)",
+        ),
+    ],
+)
+def test_integer_metrics_refuse_fractions(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InstanceError) as caught:
+        make(**changes)
+    assert str(caught.value) == message
+    make(**(changes | {"metric": "none"}))
+
+
+def test_a_refused_matrix_is_still_one_line() -> None:
+    distance = np.full((500, 500), 0.5)
+    with pytest.raises(InstanceError) as caught:
+        Problem(demand=[0] + [1] * 499, capacity=5, distance=distance, metric=Metric.ROUND)
+    assert str(caught.value) == "distance: 0.5 is not a whole number, as the metric 'round' needs (use 'none') (depot)"
+
+
+def test_multiples_of_the_unit_pass() -> None:
+    problem = make(metric="dimacs", windows=windows((0.3, 30.7), ANY), service=[0, 0.1, 0.7])
+    assert problem.has_whole_times
+    assert problem.time_tolerance == 0.0
+
+
+def test_the_error_names_field_and_node() -> None:
+    with pytest.raises(InstanceError) as caught:
+        make(demand=[0, 2, 9])
+    assert (caught.value.field, caught.value.node) == ("demand", 2)
+    assert str(caught.value.located("C101.txt", 14)) == "C101.txt:14: demand: 9 is above the capacity 5 (customer 2)"
+
+
+def test_an_optional_customer_may_be_out_of_reach() -> None:
+    closed = {"windows": windows(ANY, (0, 9))}  # customer 2 is 10 away
+    assert make(**closed, prize=[0, 0, 3]).required.tolist() == [False, True, False]
+    with pytest.raises(InstanceError, match="unreachable in time"):
+        make(**closed, prize=[0, 3, 0])
+
+
+def test_reach_counts_from_when_the_depot_opens() -> None:
+    with pytest.raises(InstanceError, match="earliest start 30, due date 29"):
+        make(windows=windows(ANY, (0, 29), depot=(20, 100)))
+    assert make(windows=windows(ANY, (0, 30), depot=(20, 100))).horizon == 100
+
+
+def test_a_duration_matrix_decides_what_is_in_reach() -> None:
+    slow = [[0, 5, 40], [5, 0, 5], [30, 5, 0]]
+    with pytest.raises(InstanceError, match="earliest start 40, due date 39"):
+        make(distance=DISTANCE, duration=slow, windows=windows(ANY, (0, 39)))
+    with pytest.raises(InstanceError, match="back at the depot at 70, which closes at 69"):
+        make(distance=DISTANCE, duration=slow, windows=windows(ANY, (0, 50), depot=(0, 69)))
+    make(distance=DISTANCE, duration=slow, windows=windows(ANY, (0, 50), depot=(0, 70)))
+
+
+def test_arrays_are_frozen_copies() -> None:
+    demand = np.array([0.0, 2.0, 3.0])
+    problem = make(demand=demand, windows=windows(ANY, ANY), service=[0, 1, 1], prize=[0, 1, 1], distance=DISTANCE)
+    demand[1] = 99
+    assert problem.demand.tolist() == [0, 2, 3]
+    for field in ("demand", "coordinates", "distance", "windows", "service", "prize"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(problem, field)[0] = 1
+    with pytest.raises(AttributeError):
+        problem.capacity = 7  # type: ignore[misc]
+
+
+def test_replace_validates_again() -> None:
+    problem = make()
+    assert problem.replace(capacity=3).capacity == 3
+    assert problem.capacity == 5
+    with pytest.raises(InstanceError, match=r"3 is above the capacity 2 \(customer 2\)"):
+        problem.replace(capacity=2)
+
+
+def test_neutral_defaults() -> None:
+    problem = make()
+    assert problem.customers == 2
+    assert not problem.has_windows
+    assert not problem.has_prizes
+    assert problem.horizon == float("inf")
+    assert problem.required.tolist() == [False, True, True]
+    assert problem.vehicles is None
+
+
+def test_tolerances_are_a_millionth_where_numbers_are_floats() -> None:
+    problem = make(windows=windows(ANY, ANY, depot=(50, 150)))
+    assert problem.time_tolerance == pytest.approx(1e-4)  # the depot is open for 100
+    assert problem.capacity_tolerance == 0.0
+    assert make(demand=[0, 0.5, 3]).capacity_tolerance == pytest.approx(5e-6)
+
+
+def test_lengths() -> None:
+    problem = make(metric="round", coordinates=[[0, 0], [1, 1], [2, 1]])
+    assert problem.length([0, 0, 1], [1, 2, 2]).tolist() == [1, 2, 1]  # 1.414, 2.236, 1
+    asymmetric = make(distance=[[0, 1, 2], [3, 0, 4], [5, 6, 0]])
+    assert asymmetric.length([0, 1], [1, 0]).tolist() == [1, 3]
+    assert asymmetric.travel_time([2, 1], [1, 2]).tolist() == [6, 4]
+    timed = asymmetric.replace(duration=[[0, 7, 7], [8, 0, 7], [7, 7, 0]])
+    assert timed.length(1, 0) == 3
+    assert timed.travel_time(1, 0) == 8
+
+
+def test_side() -> None:
+    assert make().side() == 8
+    assert make(coordinates=[[1, 1]] * 3).side() == 1
+    assert make(coordinates=None, distance=DISTANCE).side() == pytest.approx(10 / np.sqrt(2))
+
+
+# --- metrics -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("none", [0.0, 1.25, 1.5, 2.449489742783178, 2.98]),
+        ("round", [0, 1, 2, 2, 3]),  # halves go up
+        ("trunc", [0, 1, 1, 2, 2]),
+        ("dimacs", [0, 1.2, 1.5, 2.4, 2.9]),  # cut after one decimal, never rounded up
+        ("exact", [0, 1.25, 1.5, 2.449, 2.98]),
+    ],
+)
+def test_metric_values(metric: str, expected: list[float]) -> None:
+    lengths = np.array([0.0, 1.25, 1.5, np.sqrt(6.0), 2.98])
+    assert Metric(metric).apply(lengths).tolist() == expected
+
+
+def test_exact_rounds_where_dimacs_cuts() -> None:
+    length = np.array([2.9996])
+    assert Metric.EXACT.apply(length).tolist() == [3.0]
+    assert Metric.DIMACS.apply(length).tolist() == [2.9]
+    assert Metric.TRUNC.apply(length).tolist() == [2.0]
+
+
+@given(st.integers(0, 10**7), st.sampled_from([m for m in Metric if m.is_integer]))
+def test_whole_ticks_stay_as_they_are(ticks: int, metric: Metric) -> None:
+    length = ticks / metric.scale
+    assert metric.apply(np.array([length])).tolist() == [length]
+
+
+@given(st.floats(0, 1e6), st.sampled_from([m for m in Metric if m.is_integer]))
+def test_a_rounded_length_is_less_than_a_tick_off(length: float, metric: Metric) -> None:
+    rounded = float(metric.apply(np.array([length]))[0])
+    assert abs(rounded - length) < 1.000001 / metric.scale
+    assert abs(rounded * metric.scale - round(rounded * metric.scale)) < 1e-5
