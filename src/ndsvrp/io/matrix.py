@@ -76,13 +76,9 @@ def _numbers(section: Section, expected: int, n: int, layout: str) -> Floats:
     start = 0
     for row in section.rows:
         stop = start + len(row.words)
-        try:
-            values[start:stop] = row.words
-        except ValueError:
-            word = next(word for word in row.words if not is_number(word))
-            raise section.fault(f"{shown(word)} is not a number", row.line) from None
-        if not np.all(np.isfinite(values[start:stop])):
-            word = row.words[int(np.argmin(np.isfinite(values[start:stop])))]
-            raise section.fault(f"{shown(word)} is not a finite number", row.line)
+        for word in row.words:
+            if not is_number(word):
+                raise section.fault(f"{shown(word)} is not a number", row.line)
+        values[start:stop] = [float(word) for word in row.words]
         start = stop
     return values

@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeVar
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.words import shown
 
-_SECTION = re.compile(r"([A-Za-z]\w*)_SECTION\s*:?", re.ASCII | re.IGNORECASE)
-_FIELD = re.compile(r"([A-Za-z][\w -]*?)\s*:\s*(.*)", re.ASCII)
+_SECTION = re.compile(r"([A-Za-z]\w{0,50})_SECTION\s*:?", re.ASCII | re.IGNORECASE)
+_FIELD = re.compile(r"([A-Za-z][\w -]{0,50}?)\s*:\s*(.*)", re.ASCII)
 
 
 class Field(NamedTuple):

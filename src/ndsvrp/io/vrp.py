@@ -144,19 +144,12 @@ def _tables(file_outline: Outline, n: int) -> dict[str, Floats]:
     order = {section.name: _rows(section, COLUMNS[section.name], n) for section in present}
     lines = [line for s in present for line in (s.title, *(" ".join(row.words) for row in s.rows))]
     parsed = parse_vrplib("\n".join(lines), compute_edge_weights=False)
-    tables = {}
-    for section in present:
-        try:
-            values = np.asarray(parsed[section.name.lower()]).astype(np.float64)
-        except ValueError:
-            word, line = next((w, row.line) for row in section.rows for w in row.words if not is_number(w))
-            raise section.fault(f"{shown(word)} is not a number", line) from None
-        tables[section.name] = values[order[section.name]]
-    return tables
+    tables = {name: np.asarray(parsed[name.lower()], dtype=np.float64) for name in order}
+    return {name: table[order[name]] for name, table in tables.items()}
 
 
 def _rows(section: Section, columns: int, n: int) -> list[int]:
-    """For each node the position of its row. Every node must have one, of the right length."""
+    """For each node the position of its row. Every node must have one, with the right number of numbers."""
     found: dict[int, int] = {}
     for position, (words, line) in enumerate(section.rows):
         node = count(words[0])
@@ -164,6 +157,9 @@ def _rows(section: Section, columns: int, n: int) -> list[int]:
             raise section.fault(f"{shown(words[0])} is not a node, those are 1 … {n}", line)
         if len(words) != 1 + columns:
             raise section.fault(f"{amount(len(words) - 1, 'value')}, expected {columns} (node {node})", line)
+        for word in words:
+            if not is_number(word):
+                raise section.fault(f"{shown(word)} is not a number (node {node})", line)
         if node in found:
             first = section.rows[found[node]].line
             raise section.fault(f"node {node} is given twice (first on line {first})", line)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 
 def is_number(word: str) -> bool:
-    """Whether a word reads as a number (nan and inf do, and are for `Problem` to refuse)."""
+    """Whether a word reads as a finite number."""
     try:
-        float(word)
+        return math.isfinite(float(word)) and "_" not in word
     except ValueError:
         return False
-    return True
 
 
 def count(word: str) -> int | None:
