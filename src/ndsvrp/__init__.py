@@ -1,1 +1,26 @@
 """ndsvrp: vehicle routing by neural deconstruction search."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from ndsvrp.check import Report, Violation, check
+from ndsvrp.errors import EngineError, InstanceError, NdsError, NoSolutionError
+from ndsvrp.generate import generate
+from ndsvrp.io import read, read_set, read_solution, write_set, write_solution
+from ndsvrp.metric import Metric
+from ndsvrp.problem import Problem
+from ndsvrp.ruin import Situation
+from ndsvrp.search.result import Progress, Result
+from ndsvrp.search.settings import Settings
+from ndsvrp.search.solve import solve
+from ndsvrp.solution import Route, Solution
+
+try:
+    __version__ = version("ndsvrp")
+except PackageNotFoundError:  # run from a source tree that was never installed
+    __version__ = "0+source"
+
+__all__ = [
+    "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError", "Problem", "Progress", "Report", "Result",
+    "Route", "Settings", "Situation", "Solution", "Violation", "check", "generate", "read", "read_set", "read_solution",
+    "solve", "write_set", "write_solution",
+]  # fmt: skip

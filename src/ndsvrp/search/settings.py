@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ndsvrp.problem import Problem
 
-Ruin = Literal["string", "related", "random", "policy"]
+Ruin = Literal["string", "related", "random", "policy", "function"]
 Scope = Literal["touched", "all"]
 
 
@@ -19,7 +19,7 @@ def _doc(default: Any, text: str) -> Any:
 class Settings:
     """One configuration of augmented simulated annealing. SISRs and NDS are two of them."""
 
-    ruin: Ruin = _doc("string", "What takes solutions apart: a rule by name, or the learned policy.")
+    ruin: Ruin = _doc("string", "What takes solutions apart: a rule by name, the learned policy, or a function of one's own.")
     chains: int = _doc(8, "A: solutions searched side by side, one per augmentation of the instance.")
     rollouts: int = _doc(200, "K: deconstructions applied in sequence by one improvement step.")
     removals: int = _doc(15, "M: customers taken out by one deconstruction (fewer if there are fewer).")
@@ -53,9 +53,8 @@ def paper(problem: Problem) -> Settings:
     return Settings(chains=128 if problem.has_prizes else 8)
 
 
-def sisr(problem: Problem, chains: int) -> Settings:
-    """SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule; one chain per thread."""
-    del problem
+def sisr(chains: int = 1) -> Settings:
+    """SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule."""
     return Settings(
         ruin="string", chains=chains, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01
     )

@@ -1,0 +1,225 @@
+// Taking customers out of a solution and greedily putting them back, in a draft beside it.
+#pragma once
+#include "rng.hpp"
+#include "solution.hpp"
+
+namespace nds {
+inline namespace NDS_ISA {
+
+constexpr i32 kSlack = 6;  // places a copied route can grow before it moves
+
+template <class R>
+NDS_FN Segment& new_segment(Draft& draft, i32 route, i32 size) {
+  Segment& seg = draft.segment[draft.segments];
+  seg = Segment{route, draft.used, size, size + 2 + kSlack, 0};
+  draft.segment_of[route] = draft.segments++;
+  draft.used += seg.room;
+  return seg;
+}
+
+NDS_FN void forget(Draft& draft) {
+  for (i32 i = 0; i < draft.segments; ++i) draft.segment_of[draft.segment[i].route] = -1;
+  draft.segments = 0;
+}
+
+// The routes of the removed customers, without them. Customers in no route are merely to be inserted.
+template <class R, class D>
+void strip(const Instance& in, const D& d, const Solution& s, Scratch& scratch, i32 count) {
+  Draft& draft = scratch.stripped;
+  draft.used = draft.segments = draft.opened = draft.left_outs = 0;
+  draft.routes = s.routes;
+  draft.delta = 0;
+  for (i32 i = 0; i < count; ++i) {
+    const i32 route = s.route_of[scratch.removed[i]];
+    if (route < 0) continue;
+    draft.delta += R::prize(in, scratch.removed[i]);
+    if (draft.segment_of[route] >= 0) continue;
+    Segment& seg = new_segment<R>(draft, route, s.size[route]);
+    const i32 from = s.first[route], end = from + s.size[route] + 1;
+    i32 to = seg.first, load = s.load[route];
+    draft.at.node[to] = 0;
+    bool gap = false;  // customers were left out since the last one kept
+    for (i32 p = from; p < end; ++p) {
+      const i32 next = s.at.node[p + 1];
+      draft.delta -= s.at.edge[p];
+      if (scratch.mark[next]) {
+        load -= in.demand[next];
+        gap = true;
+        continue;
+      }
+      const i32 edge = gap ? d.length(draft.at.node[to], next) : s.at.edge[p];
+      draft.at.edge[to] = edge;
+      draft.delta += edge;
+      draft.at.node[++to] = next;
+      gap = false;
+    }
+    seg.size = to - seg.first - 1;
+    seg.load = load;
+    if (seg.size == 0) {  // its one edge, from depot to depot, counts nothing
+      draft.delta -= draft.at.edge[seg.first];
+      --draft.routes;
+    } else {
+      R::refresh(in, d, draft.at, seg.first, seg.size);
+    }
+  }
+}
+
+template <class R>
+NDS_FN void copy_draft(Draft& to, const Draft& from) {
+  forget(to);
+  copy_places<R>(to.at, 0, from.at, 0, from.used);
+  to.used = from.used;
+  to.segments = from.segments;
+  for (i32 i = 0; i < from.segments; ++i) {
+    to.segment[i] = from.segment[i];
+    to.segment_of[from.segment[i].route] = i;
+  }
+  to.routes = from.routes;
+  to.delta = from.delta;
+  to.opened = to.left_outs = 0;
+}
+
+// The cheapest position for c in one route, if it is before the best so far.
+template <class R, class D, class L>
+NDS_FN void scan(const D& d, const typename R::Probe& probe, const Places& at, i32 first, i32 size, i32 c,
+                 i32 route, const Blinks& blinks, i32 turn, L lanes, Choice& best) {
+  i32 to = 0;
+  if constexpr (D::symmetric && L::W == 1) to = d.length(0, c);
+  for (i32 p = first + lanes.lane; p <= first + size; p += L::W) {
+    const i32 a = at.node[p], b = at.node[p + 1];
+    if constexpr (!(D::symmetric && L::W == 1)) to = d.length(a, c);
+    const i32 from = d.length(c, b);
+    const i32 cost = to + from - at.edge[p];
+    bool fits;
+    if constexpr (D::symmetric) {
+      fits = probe.fits_place(at, p, to, from);
+      to = from;
+    } else {
+      fits = !R::windows || probe.fits_place(at, p, d.time(a, c), d.time(c, b));
+    }
+    if (cost <= best.cost && fits) {
+      const Choice choice{cost, route, p - first};
+      if (before(choice, best) && !blinks.at(turn, route, p - first)) best = choice;
+    }
+  }
+}
+
+// For each route a cost below which no position in it can be: the distance from c to the box of its customers
+// counts twice for an inner edge, once (and the way from the depot) for a leg.
+NDS_FN void bound_routes(const Instance& in, const Solution& s, i32 c, i32 depot, i32* __restrict bound) {
+  const float x = in.x[c], y = in.y[c], scale = in.scale * 0.99999f;
+  const float *__restrict left = s.box.left, *__restrict right = s.box.right;
+  const float *__restrict low = s.box.low, *__restrict high = s.box.high;
+  const i32 *__restrict inner = s.box.inner, *__restrict leg = s.box.leg;
+  const i32 margin = in.box_margin;
+  for (i32 r = 0; r < s.routes; ++r) {
+    float dx = left[r] - x, ex = x - right[r], dy = low[r] - y, ey = y - high[r];
+    dx = dx > ex ? dx : ex;
+    dy = dy > ey ? dy : ey;
+    dx = dx > 0.0f ? dx : 0.0f;
+    dy = dy > 0.0f ? dy : 0.0f;
+    const i32 away = i32(root(dx * dx + dy * dy) * scale) - margin;
+    bound[r] = least(2 * away - inner[r], depot + away - leg[r]);
+  }
+}
+
+// Give the segment room for one more customer.
+template <class R>
+NDS_FN void grow(Draft& draft, Segment& seg) {
+  if (seg.size + 3 <= seg.room) return;
+  const i32 room = seg.size + 3 + most(8, seg.size / 2);
+  copy_places<R>(draft.at, draft.used, draft.at, seg.first, seg.size + 2);
+  seg.first = draft.used;
+  seg.room = room;
+  draft.used += room;
+}
+
+template <class R, class D>
+NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& draft, const Choice& choice, i32 c) {
+  if (draft.segment_of[choice.route] < 0) {
+    Segment& copy = new_segment<R>(draft, choice.route, s.size[choice.route]);
+    copy_places<R>(draft.at, copy.first, s.at, s.first[choice.route], copy.size + 2);
+    copy.load = s.load[choice.route];
+  }
+  Segment& seg = draft.segment[draft.segment_of[choice.route]];
+  grow<R>(draft, seg);
+  const i32 p = seg.first + choice.place, last = seg.first + seg.size + 1;
+  const Places& at = draft.at;
+  for (i32 q = last; q > p; --q) at.node[q + 1] = at.node[q];
+  for (i32 q = last - 1; q > p; --q) at.edge[q + 1] = at.edge[q];
+  if constexpr (R::windows) {
+    for (i32 q = last; q > p; --q) at.depart[q + 1] = at.depart[q];
+    for (i32 q = last; q > p; --q) at.latest[q + 1] = at.latest[q];
+  }
+  at.node[p + 1] = c;
+  at.edge[p] = d.length(at.node[p], c);
+  at.edge[p + 1] = d.length(c, at.node[p + 2]);
+  seg.size += 1;
+  seg.load += in.demand[c];
+  R::inserted(in, d, at, seg.first, seg.size, p + 1);
+  draft.delta += choice.cost - R::prize(in, c);
+}
+
+template <class R, class D>
+NDS_FN void open_route(const Instance& in, const D& d, const Solution& s, Draft& draft, i32 c) {
+  // Numbers of new routes follow those of the solution, in the order of their making.
+  Segment& seg = new_segment<R>(draft, s.routes + draft.opened++, 1);
+  const Places& at = draft.at;
+  at.node[seg.first] = at.node[seg.first + 2] = 0;
+  at.node[seg.first + 1] = c;
+  at.edge[seg.first] = d.length(0, c);
+  at.edge[seg.first + 1] = d.length(c, 0);
+  seg.load = in.demand[c];
+  R::refresh(in, d, at, seg.first, 1);
+  ++draft.routes;
+  draft.delta += at.edge[seg.first] + at.edge[seg.first + 1] - R::prize(in, c);
+}
+
+struct Greedy {
+  bool all_routes;
+  Blinks blinks;
+  u32 open_route;  // probability times 2^32 of opening a route that does not pay
+  u64 coin_key;
+};
+
+// Insert the customers one by one where each is cheapest (Algorithm 1, line 12).
+template <class R, class D, class L>
+void put_back(const Instance& in, const D& d, const Solution& s, Draft& draft, i32* bound, const i32* order,
+              i32 count, const Greedy& greedy, L lanes) {
+  for (i32 turn = 0; turn < count; ++turn) {
+    const i32 c = order[turn];
+    const typename R::Probe probe(in, c);
+    Choice best{kNever, kNever, kNever};
+    for (i32 i = 0; i < draft.segments; ++i) {
+      const Segment& seg = draft.segment[i];
+      if (seg.size == 0 || !probe.fits_route(seg.load)) continue;
+      scan<R>(d, probe, draft.at, seg.first, seg.size, c, seg.route, greedy.blinks, turn, lanes, best);
+    }
+    if (greedy.all_routes) {
+      const bool bounded = in.x != nullptr;
+      if (bounded) bound_routes(in, s, c, d.length(0, c), bound);
+      for (i32 r = 0; r < s.routes; ++r) {
+        if ((bounded && bound[r] > best.cost) || !probe.fits_route(s.load[r]) || draft.segment_of[r] >= 0) continue;
+        scan<R>(d, probe, s.at, s.first[r], s.size[r], c, r, greedy.blinks, turn, lanes, best);
+      }
+    }
+    best = lanes.best(best);
+    const i32 prize = R::optional ? in.prize[c] : kRequired;
+    if (best.cost != kNever && (prize == kRequired || best.cost < prize)) {
+      insert<R>(in, d, s, draft, best, c);
+      continue;
+    }
+    if constexpr (R::optional) {
+      const bool may = draft.routes < in.vehicles && probe.fits_route(0);
+      const bool pays = d.length(0, c) + d.length(c, 0) < prize;
+      if (!may || (!pays && prize != kRequired && u32(key_of(greedy.coin_key, u64(turn)) >> 32) >= greedy.open_route)) {
+        draft.left_out[draft.left_outs++] = c;
+        continue;
+      }
+    }
+    open_route<R>(in, d, s, draft, c);
+  }
+}
+
+}  // namespace NDS_ISA
+}  // namespace nds

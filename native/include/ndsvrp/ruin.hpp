@@ -1,0 +1,128 @@
+// Deconstruction by rule, evaluated on the current solution. Each rule writes the customers to remove, in the order
+// in which they are to be inserted unless another is asked for, and marks them.
+#pragma once
+#include "rng.hpp"
+
+namespace nds {
+inline namespace NDS_ISA {
+
+struct Removal {
+  const Instance& in;
+  const Solution& s;
+  Scratch& scratch;
+  i32 count = 0;
+
+  NDS_FN void take(i32 c) {
+    scratch.removed[count++] = c;
+    scratch.mark[c] = 1;
+  }
+  NDS_FN bool taken(i32 c) const { return scratch.mark[c] != 0; }
+};
+
+// M customers, each as likely as any other.
+NDS_FN void ruin_random(Removal& out, i32 removals, Random& random) {
+  const i32 n = out.in.n;
+  if (removals * 4 <= n) {
+    while (out.count < removals) {
+      const i32 c = 1 + random.below(n);
+      if (!out.taken(c)) out.take(c);
+    }
+    return;
+  }
+  i32* all = out.scratch.order;
+  for (i32 i = 0; i < n; ++i) all[i] = i + 1;
+  for (i32 i = 0; i < removals; ++i) {
+    const i32 j = i + random.below(n - i), c = all[j];
+    all[j] = all[i];
+    out.take(c);
+  }
+}
+
+// A random customer and its nearest neighbours.
+NDS_FN void ruin_related(Removal& out, i32 removals, Random& random) {
+  const i32 seed = 1 + random.below(out.in.n);
+  const i32* near = out.in.near + i64(seed) * out.in.near_count;
+  out.take(seed);
+  for (i32 i = 0; i < out.in.near_count && out.count < removals; ++i) out.take(near[i]);
+}
+
+// A string of `length` places of route r around the customer at place `here`, or a longer one of which a stretch in
+// the middle stays (split string).
+NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length, Random& random) {
+  const i32 size = out.s.size[r];
+  i32 kept = 0, skip = 0;
+  if (length > 1 && length < size && random.unit() < recipe.string_split) {
+    kept = 1;
+    while (length + kept < size && random.unit() < recipe.string_depth) ++kept;
+    skip = 1 + random.below(length - 1);  // customers removed before the stretch that stays
+  }
+  const i32 span = length + kept;
+  const i32 low = most(1, here - span + 1), high = least(here, size - span + 1);
+  const i32 start = low + random.below(high - low + 1);
+  const i32* node = out.s.at.node + out.s.first[r];
+  for (i32 i = 0; i < span; ++i) {
+    if (kept > 0 && i >= skip && i < skip + kept) continue;
+    out.take(node[start + i]);
+  }
+}
+
+// Adjacent string removal (Christiaens & Vanden Berghe 2020, their equations 5 to 9): strings of customers out of
+// routes near a random one. Customers met on the way that are served by nobody are taken along.
+NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
+  const Instance& in = out.in;
+  const Solution& s = out.s;
+  const i32 seed = 1 + random.below(in.n);
+  const float mean = s.routes > 0 ? float(in.n - s.absents) / float(s.routes) : 1.0f;
+  const float longest = mean < float(recipe.string_longest) ? mean : float(recipe.string_longest);
+  const float most_strings = 4.0f * recipe.string_average / (1.0f + longest) - 1.0f;
+  const i32 strings = most(1, i32(1.0f + random.unit() * most_strings));
+  const i32 along = i32(recipe.string_average);
+  const i32* near = in.near + i64(seed) * in.near_count;
+  i32 touched = 0, absent = 0;
+  for (i32 i = -1; i < in.near_count && touched < strings; ++i) {
+    const i32 c = i < 0 ? seed : near[i];
+    if (out.taken(c)) continue;
+    const i32 r = s.route_of[c];
+    if (r < 0) {
+      if (absent++ < along) out.take(c);
+      continue;
+    }
+    bool again = false;
+    for (i32 t = 0; t < touched; ++t) again |= out.scratch.touched[t] == r;
+    if (again) continue;
+    out.scratch.touched[touched++] = r;
+    const float limit = float(s.size[r]) < longest ? float(s.size[r]) : longest;
+    const i32 length = least(s.size[r], i32(1.0f + random.unit() * limit));
+    remove_string(out, recipe, r, s.place_of[c], length, random);
+  }
+}
+
+// What to remove: a given list, or a rule. Required customers that a tight fleet has left out are tried every time.
+NDS_FN i32 take_apart(const Instance& in, const Solution& s, Scratch& scratch, const Recipe& recipe, const i32* given,
+                      Random& random) {
+  Removal out{in, s, scratch};
+  const i32 removals = least(recipe.removals, in.n);
+  if (recipe.rule == kGiven) {
+    for (i32 i = 0; i < removals; ++i) out.take(given[i]);
+  } else if (recipe.rule == kString) {
+    ruin_string(out, recipe, random);
+  } else if (recipe.rule == kRelated) {
+    ruin_related(out, removals, random);
+  } else {
+    ruin_random(out, removals, random);
+  }
+  if (s.absent_required > 0) {
+    constexpr i32 kRetries = 16;
+    const i32 start = random.below(s.absents);
+    for (i32 i = 0, added = 0; i < s.absents && added < kRetries; ++i) {
+      const i32 c = s.absent[(start + i) % s.absents];
+      if (in.prize[c] != kRequired || out.taken(c)) continue;
+      out.take(c);
+      ++added;
+    }
+  }
+  return out.count;
+}
+
+}  // namespace NDS_ISA
+}  // namespace nds

@@ -1,0 +1,122 @@
+"""What search and training know of an engine: five verbs over batches of solutions.
+
+`start` makes solutions, `view` shows them to a policy, `rebuild` takes them apart and puts them back together,
+`replace` copies between chains, `export` gives the best as routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.problem import Problem
+from ndsvrp.solution import Solution
+
+Ints = npt.NDArray[np.int32]
+Rule = Literal["string", "related", "random"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How solutions are taken apart and put back together. The fields of `Settings` of the same names say what each is."""
+
+    rule: Rule | None = None  #: None: the customers to remove are given
+    removals: int = 15
+    orders: int = 1
+    sorted_orders: bool = False
+    all_routes: bool = False
+    blink: float = 0.0
+    open_route: float = 0.5
+    string_average: float = 10.0
+    string_longest: int = 10
+    string_split: float = 0.5
+    string_depth: float = 0.01
+
+
+class View(NamedTuple):
+    """The current solutions as arrays (chains, N+1) int32: what a policy looks at.
+
+    Customers that are not served have the depot (0) on both sides and route -1; so has padding.
+    """
+
+    previous: Ints
+    next: Ints
+    route: Ints
+
+
+class State(Protocol):
+    """Solutions in the hands of an engine: one current and one best per chain."""
+
+    problems: tuple[Problem, ...]
+    which: Ints  #: (chains,) the problem of each chain
+
+    def costs(self) -> npt.NDArray[np.float64]:
+        """(chains,) cost of the current solutions, in units of the problem. Required customers left out count a lot."""
+        ...
+
+    def best_costs(self) -> npt.NDArray[np.float64]:
+        """(chains,) cost of the best solution each chain has seen."""
+        ...
+
+    def missing(self) -> Ints:
+        """(chains,) required customers that those best solutions leave out: a limited fleet could not take them yet."""
+        ...
+
+
+class Engine(Protocol):
+    """Five verbs. `interrupt` is asked now and then during long work; True ends it early."""
+
+    name: str
+
+    def start(
+        self,
+        problems: Sequence[Problem],
+        which: npt.ArrayLike,
+        seed: int,
+        *,
+        rounds: int = 100,
+        init: Solution | None = None,
+        interrupt: Callable[[], bool] | None = None,
+    ) -> Any:
+        """Start solutions for chains of problems: chain i belongs to `problems[which[i]]`."""
+        ...
+
+    def view(self, state: Any) -> View:
+        """The current solutions, for a policy."""
+        ...
+
+    def rebuild(
+        self,
+        state: Any,
+        recipe: Recipe,
+        removed: Ints | None,
+        temperature: npt.NDArray[np.float64],
+        seed: int,
+        iteration: int,
+        *,
+        interrupt: Callable[[], bool] | None = None,
+    ) -> int:
+        """K reconstructions in sequence per chain, accepted by annealing; returns how many were made per chain.
+
+        removed: (chains, K, M) int32 customers to take out, or None with a rule in the recipe;
+        temperature: (chains, K) float64, in units of the problem.
+        """
+        ...
+
+    def evaluate(
+        self, state: Any, recipe: Recipe, removed: Ints | None, rollouts: int, seed: int, iteration: int, keep_best: bool
+    ) -> npt.NDArray[np.float64]:
+        """(chains, K) change of cost by each of K reconstructions of the same solution; the best may be kept."""
+        ...
+
+    def replace(self, state: Any, source: npt.ArrayLike, target: npt.ArrayLike) -> None:
+        """Chain target[i] goes on from the current solution of chain source[i], of the same problem."""
+        ...
+
+    def export(self, state: Any, chain: int, *, best: bool = True) -> Solution:
+        """The best (or the current) solution of a chain as routes."""
+        ...

@@ -1,0 +1,35 @@
+"""Deconstruction: what takes solutions apart.
+
+Either the name of a rule that the engine evaluates inside each step, on the solution as it is then (`string`,
+`related`, `random`: native/include/ndsvrp/ruin.hpp), or a function from a `Situation` to the customers to remove.
+The learned policy is such a function, and so is a rule of one's own (see examples/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.engine.base import Ints, View
+from ndsvrp.problem import Problem
+
+RULES = ("string", "related", "random")
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """What a deconstruction sees at the start of an improvement step."""
+
+    problem: Problem
+    coordinates: npt.NDArray[np.float64] | None  #: (chains, N+1, 2) as augmented for each chain; None: matrix only
+    view: View  #: the current solution of each chain
+    rollouts: int  #: K: removals wanted per chain
+    removals: int  #: M: customers per removal, at most N
+    random: np.random.Generator  #: seeded by (seed, iteration)
+
+
+Deconstruction = Callable[[Situation], Ints]
+"""Returns (chains, K, M) int32: distinct customers in the order in which they are to be reinserted."""

@@ -1,0 +1,1 @@
+"""The search: improvement step, annealing, exchange, stopping, result."""

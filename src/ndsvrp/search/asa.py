@@ -1,0 +1,109 @@
+"""Augmented simulated annealing: Algorithm 2 of the paper, for learned and hand-made deconstruction alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ndsvrp.engine.base import Engine, Ints, Recipe
+from ndsvrp.problem import Problem
+from ndsvrp.ruin import Deconstruction, Situation
+from ndsvrp.search.augment import augmentations
+from ndsvrp.search.result import Progress, TracePoint
+from ndsvrp.search.settings import Settings
+from ndsvrp.search.stopping import Budget, ExponentialCooling
+from ndsvrp.solution import Solution
+
+
+@dataclass
+class Search:
+    """One run of the algorithm. The best solution can be asked for at any time, also after an interruption."""
+
+    problem: Problem
+    engine: Engine
+    settings: Settings
+    budget: Budget
+    seed: int
+    deconstruction: Deconstruction | None = None  #: None: the rule named by the settings, inside the engine
+    init: Solution | None = None
+    start_rounds: int = 100
+    callback: Callable[[Progress], None] | None = None
+    trace: list[TracePoint] = field(default_factory=list)
+    iteration: int = 0
+    reconstructions: int = 0
+    state: Any = None
+
+    def run(self) -> str:
+        """Algorithm 2. Returns why it ended."""
+        settings, engine = self.settings, self.engine
+        side = self.problem.side()  # temperatures are given for a box of side 1
+        cooling = ExponentialCooling(settings.hot * side, settings.cold * side)
+        self.coordinates = augmentations(self.problem, settings.chains)  # line 3
+        self.state = engine.start(  # line 4
+            [self.problem], np.zeros(settings.chains, np.int32), self.seed,
+            rounds=self.start_rounds, init=self.init, interrupt=self.budget.out_of_time,
+        )  # fmt: skip
+        stopped = self._report(cooling(0.0))
+        while stopped is None:  # line 5
+            self.iteration += 1
+            temperature = cooling(self.budget.fraction(self.iteration))  # lines 2 and 15
+            heat = np.full((settings.chains, settings.rollouts), temperature)
+            done = engine.rebuild(  # line 6
+                self.state, self._recipe(), self._removals(), heat, self.seed, self.iteration,
+                interrupt=self.budget.out_of_time,
+            )  # fmt: skip
+            self.reconstructions += done * settings.chains * settings.orders
+            self._exchange(self.state.costs(), temperature)  # lines 7 to 14
+            stopped = self._report(temperature)
+        return stopped
+
+    def best(self) -> Solution:
+        """The best solution seen by any chain."""
+        if self.state is None:  # interrupted before there was a start
+            return Solution([c] for c in range(1, self.problem.customers + 1))
+        return self.engine.export(self.state, int(np.argmin(self.state.best_costs())))
+
+    def _exchange(self, costs: np.ndarray, temperature: float) -> None:
+        """Chains beyond the threshold go on from one below it, drawn at random."""
+        threshold = costs.min() + temperature * self.settings.threshold
+        (hopeless,), (good,) = np.nonzero(costs > threshold), np.nonzero(costs <= threshold)
+        if len(hopeless):
+            draw = np.random.default_rng((self.seed, self.iteration, 1))
+            self.engine.replace(self.state, draw.choice(good, len(hopeless)), hopeless)
+
+    def _removals(self) -> Ints | None:
+        if self.deconstruction is None:
+            return None
+        situation = Situation(
+            self.problem, self.coordinates, self.engine.view(self.state), self.settings.rollouts,
+            self._recipe().removals, np.random.default_rng((self.seed, self.iteration, 0)),
+        )  # fmt: skip
+        return self.deconstruction(situation)
+
+    def _recipe(self) -> Recipe:
+        s = self.settings
+        return Recipe(
+            rule=None if self.deconstruction is not None else s.ruin,  # type: ignore[arg-type]
+            removals=min(s.removals, self.problem.customers),
+            orders=s.orders, sorted_orders=s.sorted_orders, all_routes=s.scope == "all",
+            blink=s.blink, open_route=s.open_route,
+            string_average=s.string_average, string_longest=s.string_longest,
+            string_split=s.string_split, string_depth=s.string_depth,
+        )  # fmt: skip
+
+    def _report(self, temperature: float) -> str | None:
+        """Note a better solution, tell the callback, ask the budget."""
+        costs, missing = self.state.best_costs(), self.state.missing()
+        best = int(np.argmin(costs))
+        progress = Progress(
+            self.iteration, self.budget.elapsed(), float(costs[best]), temperature,
+            self.reconstructions, int(missing[best]),
+        )  # fmt: skip
+        if progress.unserved == 0 and (not self.trace or progress.best < self.trace[-1].cost - 1e-12):
+            self.trace.append(TracePoint(progress.seconds, progress.iteration, progress.best))
+        if self.callback is not None:
+            self.callback(progress)
+        return self.budget.reason(progress)

@@ -1,0 +1,23 @@
+"""Augmentations of an instance: the eight symmetries of the square (Kwon et al. 2020)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.problem import Problem
+
+
+def augmentations(problem: Problem, count: int) -> npt.NDArray[np.float64] | None:
+    """(count, N+1, 2) coordinates within the bounding box, flipped and turned; more than eight repeat them.
+
+    Distances stay the same, so that engines need none of this: it is what a policy gets to see. None without
+    coordinates.
+    """
+    if problem.coordinates is None:
+        return None
+    low, high = problem.coordinates.min(axis=0), problem.coordinates.max(axis=0)
+    centre = (low + high) / 2
+    x, y = (problem.coordinates - centre).T
+    turned = [(x, y), (-x, y), (x, -y), (-x, -y), (y, x), (-y, x), (y, -x), (-y, -x)]
+    return np.stack([np.stack(turned[i % 8], axis=1) + centre for i in range(count)])

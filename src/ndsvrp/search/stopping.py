@@ -1,0 +1,75 @@
+"""When to stop, and how far the search has come."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from ndsvrp.search.result import Progress
+
+
+@dataclass
+class Budget:
+    """Limits of a search. The clock runs from the making of this object.
+
+    `fraction` is what cooling goes by: the share used up of time or iterations, whichever is larger.
+    """
+
+    seconds: float | None = None
+    iterations: int | None = None
+    patience: int | None = None  #: iterations without a better solution
+    target: float | None = None  #: a cost that is good enough
+    began: float = field(default_factory=time.perf_counter)
+    _best: float = field(default=float("inf"), repr=False)
+    _since: int = field(default=0, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.seconds is None and self.iterations is None:
+            raise ValueError("a search needs a limit: seconds or iterations")
+        for name in ("seconds", "iterations", "patience"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be above 0, got {value}")
+
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.began
+
+    def out_of_time(self) -> bool:
+        """Asked by engines in the midst of long work."""
+        return self.seconds is not None and self.elapsed() >= self.seconds
+
+    def fraction(self, iteration: int) -> float:
+        """Share of the budget used before this iteration (counted from 1), in [0, 1]."""
+        shares = [0.0]
+        if self.seconds is not None:
+            shares.append(self.elapsed() / self.seconds)
+        if self.iterations is not None:
+            shares.append((iteration - 1) / self.iterations)
+        return min(1.0, max(shares))
+
+    def reason(self, progress: Progress) -> str | None:
+        """Why the search ends here; None if it goes on."""
+        if progress.best < self._best - 1e-9:
+            self._best, self._since = progress.best, progress.iteration
+        if self.out_of_time():
+            return "time"
+        if self.iterations is not None and progress.iteration >= self.iterations:
+            return "iterations"
+        if self.target is not None and progress.unserved == 0 and progress.best <= self.target + 1e-9:
+            return "target"
+        if self.patience is not None and progress.iteration - self._since >= self.patience:
+            return "patience"
+        return None
+
+
+@dataclass(frozen=True)
+class ExponentialCooling:
+    """T = hot (cold / hot)^f, where f is the share of the budget used (the paper's section 5.2)."""
+
+    hot: float
+    cold: float
+
+    def __call__(self, fraction: float) -> float:
+        """The temperature at this point of the search."""
+        return float(self.hot * (self.cold / self.hot) ** fraction)
