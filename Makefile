@@ -1,0 +1,52 @@
+# `make demo` solves an instance, `make test` runs all tests. Both install into .venv, and nowhere else.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+NATIVE := $(shell find native -name '*.hpp' -o -name '*.cpp' -o -name '*.cu')
+DEMO := X-n106-k14
+
+.PHONY: demo test lint format wheel-check build clean
+
+demo: $(STAMP)
+	@mkdir -p out
+	$(BIN)/nds solve examples/data/$(DEMO).vrp --time 10 --seed 1 \
+		--out out/$(DEMO).sol --json out/$(DEMO).json --plot out/$(DEMO).png
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror $(NATIVE)
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(NATIVE)
+
+# Builds the wheel the way pip does for anyone else, then solves with it in an empty environment.
+wheel-check: $(STAMP)
+	rm -rf dist $(VENV)-wheel
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip wheel -q --no-deps -w dist \
+		--config-settings=build-dir=build/wheel .
+	$(PYTHON) -m venv $(VENV)-wheel
+	CC=/bin/false CXX=/bin/false $(VENV)-wheel/bin/pip install -q -c constraints.txt --only-binary :all: dist/*.whl
+	$(VENV)-wheel/bin/python -I .ci/check_wheel.py dist/*.whl examples/data/$(DEMO).vrp
+
+# The package is installed editable: Python is used from src/ as it stands, the native core is
+# compiled again by the next `make` after a change under native/.
+build: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE)
+	@$(PYTHON) -c 'import sys; sys.exit("ndsvrp needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -c constraints.txt scikit-build-core nanobind cmake ninja
+	$(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[dev,bench]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(VENV)-wheel build dist out

@@ -1,0 +1,1 @@
+"""Benchmarks: solvers side by side on sets of instances, rows that can be trusted and resumed."""

@@ -1,0 +1,68 @@
+"""Best known costs of literature instances, with their date and source (`best_known.csv`)."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from ndsvrp.metric import Metric
+from ndsvrp.problem import Problem
+
+
+@dataclass(frozen=True)
+class BestKnown:
+    """The lowest cost anyone has published for an instance."""
+
+    set: str  #: X, Solomon, HG1000, PCVRPTW
+    name: str
+    customers: int
+    cost: float  #: distance, plus uncollected prizes where there are prizes
+    metric: Metric  #: the rounding the cost is for; costs under another rounding are not comparable
+    date: str  #: as of when, year and month
+    source: str
+
+    def gap(self, cost: float) -> float:
+        """By how much a cost lies above this one, in percent."""
+        return 100.0 * (cost - self.cost) / self.cost
+
+
+def best_known(problem: Problem, name: str | None = None) -> BestKnown | None:
+    """The best known value of a literature instance, None if the problem is not one of them.
+
+    An instance is recognised by its name (of the problem, or as given), its size, its rounding and whether
+    it has windows and prizes: the same names stand for different problems in different sets.
+    """
+    key = ((name or problem.name).lower(), problem.customers, problem.metric, _objective(problem))
+    return _values().get(key)
+
+
+def _objective(problem: Problem) -> tuple[bool, bool]:
+    return problem.has_windows, problem.has_prizes
+
+
+_FEATURES = {  # (windows, prizes) of the sets
+    "X": (False, False),
+    "Solomon": (True, False),
+    "HG1000": (True, False),
+    "PCVRPTW": (True, True),
+}
+
+
+@cache
+def _values() -> dict[tuple[str, int, Metric, tuple[bool, bool]], BestKnown]:
+    values = {}
+    text = files(__package__).joinpath("best_known.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        value = BestKnown(
+            row["set"],
+            row["name"],
+            int(row["customers"]),
+            float(row["cost"]),
+            Metric(row["metric"]),
+            row["date"],
+            row["source"],
+        )
+        values[value.name.lower(), value.customers, value.metric, _FEATURES[value.set]] = value
+    return values

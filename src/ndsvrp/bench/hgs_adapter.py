@@ -1,0 +1,68 @@
+"""HGS-CVRP (Vidal 2022, through `hygese`) as a baseline. It knows the capacity and nothing else."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from importlib.metadata import version
+
+import numpy as np
+
+from ndsvrp.bench.solvers import Answer
+from ndsvrp.problem import Problem
+from ndsvrp.solution import Solution
+
+SIDE = 1000.0  # of the customers' bounding box, where lengths are plain floats
+CAPACITY = 100.0  # of a vehicle, where demands are not whole numbers
+
+
+class HgsCvrp:
+    """HGS-CVRP with its default parameters, restarting from scratch as often as the time allows.
+
+    HGS has numbers in its code that suppose lengths like those of the X instances: the penalty per unit of excess
+    load never falls below 0.1, and gains below 1e-5 are not taken. On the unit square, where a customer is worth
+    0.07, that penalty forbids nearly every detour through infeasible solutions and costs one percent. So lengths are
+    scaled to a box of side 1000 where the metric does not fix them.
+    """
+
+    def version(self) -> str:
+        """The release installed."""
+        return version("hygese")
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Anything beyond capacity and symmetric distances."""
+        if problem.has_windows or problem.has_prizes:
+            return "HGS-CVRP knows neither time windows nor prizes"
+        if problem.distance is not None and not np.array_equal(problem.distance, problem.distance.T):
+            return "HGS-CVRP takes distances to be symmetric"
+        return None
+
+    def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
+        """Convert, solve on this core, convert back."""
+        import hygese
+
+        nodes = np.arange(len(problem.demand))
+        scale = float(problem.metric.scale) if problem.metric.is_integer else SIDE / problem.side()
+        whole = problem.capacity_tolerance == 0
+        unit = 1.0 if whole else CAPACITY / problem.capacity
+        data = {
+            "distance_matrix": problem.length(nodes[:, None], nodes[None, :]) * scale,
+            "demands": problem.demand * unit,
+            "vehicle_capacity": problem.capacity * unit,
+        }
+        if problem.coordinates is not None:  # only for the angles of its SWAP* neighbourhood
+            xy = (problem.coordinates - problem.coordinates.min(axis=0)) * scale
+            data |= {"x_coordinates": xy[:, 0], "y_coordinates": xy[:, 1]}
+        if problem.vehicles is not None:  # otherwise 30% more than the load needs, and three
+            data["num_vehicles"] = problem.vehicles
+        parameters = hygese.AlgorithmParameters(
+            timeLimit=seconds, seed=seed, useSwapStar=problem.coordinates is not None
+        )
+        started = time.perf_counter()
+        result = hygese.Solver(parameters, verbose=False).solve_cvrp(data, rounding=False)
+        spent = time.perf_counter() - started
+        solution = Solution(route for route in result.routes if route)
+        return Answer(solution, spent, {**asdict(parameters), "scale": scale})
+
+
+HGS = HgsCvrp()

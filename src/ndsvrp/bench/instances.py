@@ -1,0 +1,85 @@
+"""What a benchmark runs on: an `.npz` set, or a folder or pattern of instance files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ndsvrp.errors import InstanceError
+from ndsvrp.io import read, read_set
+from ndsvrp.problem import Problem
+
+SUFFIXES = (".vrp", ".txt")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instance of a set."""
+
+    set: str  #: name of the set: stem of the `.npz` file, or the folder's name
+    name: str  #: `0003` in an `.npz` set, the file's stem otherwise
+    path: str
+    index: int | None  #: position within an `.npz` set
+
+    def load(self) -> Problem:
+        """Read the problem, under the rounding its kind of file calls for."""
+        return read(self.path, index=self.index)
+
+    def digest(self) -> str:
+        """A few hex digits that change with the file."""
+        return _digest(self.path)
+
+
+@cache
+def _digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+
+
+def find_cases(set_path: str | Path, instances: str | None = None) -> list[Case]:
+    """The instances of a set that `instances` selects (all by default), in order."""
+    path = Path(set_path)
+    if path.suffix == ".npz" and path.is_file():
+        return _of_npz(path, instances)
+    if path.is_dir():
+        files = [file for file in path.iterdir() if file.suffix in SUFFIXES]
+    else:
+        files = [file for file in path.parent.glob(path.name) if file.suffix in SUFFIXES]
+    if not files:
+        kinds = " or ".join(SUFFIXES)
+        raise InstanceError(f"no .npz set, no folder and no pattern that finds {kinds} files", file=str(set_path))
+    files.sort(key=lambda file: _natural(file.stem))
+    names = [file.stem for file in files]
+    folder = files[0].resolve().parent.name
+    return [Case(folder, names[i], str(files[i].resolve()), None) for i in select(instances, names)]
+
+
+def _of_npz(path: Path, instances: str | None) -> list[Case]:
+    names = [f"{i:04d}" for i in range(len(read_set(path)))]
+    return [Case(path.stem, names[i], str(path.resolve()), i) for i in select(instances, names)]
+
+
+def select(text: str | None, names: list[str]) -> list[int]:
+    """Positions chosen by `0-7`, `3`, `0,2,5-6` or by name; in the order written, each once."""
+    if text is None:
+        return list(range(len(names)))
+    chosen: dict[int, None] = {}
+    for part in (part.strip() for part in text.split(",")):
+        span = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        if part in names and not span:
+            chosen[names.index(part)] = None
+            continue
+        if not span:
+            raise InstanceError(f"'{part}' is neither a number, a range like 0-7 nor an instance", field="instances")
+        first, last = int(span[1]), int(span[2] or span[1])
+        if first > last or last >= len(names):
+            raise InstanceError(f"'{part}' is not within 0-{len(names) - 1}", field="instances")
+        chosen.update(dict.fromkeys(range(first, last + 1)))
+    return list(chosen)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A sort key that puts X-n106 before X-n1001."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

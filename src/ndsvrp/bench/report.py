@@ -1,0 +1,125 @@
+"""Result rows as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from rich.table import Table
+
+from ndsvrp.bench.rows import Row
+
+SHARED = 0.95  # of the seconds that passed; a run that had less of its core was disturbed
+
+
+@dataclass(frozen=True)
+class Line:
+    """One solver's results on one set, with one budget and seed.
+
+    Means are over the instances that all solvers of the block solved, so that they can be compared.
+    """
+
+    set: str
+    solver: str
+    version: str
+    budget: float
+    solved: int  #: instances with a feasible solution
+    runs: int  #: instances tried
+    compared: int  #: instances the means are over
+    cost: float | None  #: mean
+    to_first: float | None  #: mean of the gaps to the block's first solver, in percent
+    to_best_known: float | None  #: mean gap, where all compared instances have a best known value
+    seconds: float | None  #: mean
+
+
+def summarise(rows: Sequence[Row]) -> list[Line]:
+    """Lines in blocks of equal (set, budget, seed); solvers in the order they first appear."""
+    blocks: dict[tuple[str, float, int], dict[str, dict[str, Row]]] = {}
+    for row in rows:  # a later row of the same run takes the place of an earlier one
+        block = blocks.setdefault((row["set"], row["budget"], row["seed"]), {})
+        block.setdefault(row["solver"], {})[row["instance"]] = row
+    return [line for block in blocks.values() for line in _lines(block)]
+
+
+def _lines(block: dict[str, dict[str, Row]]) -> list[Line]:
+    solved = {solver: {n for n, row in by.items() if row.get("feasible")} for solver, by in block.items()}
+    takers = [solver for solver, by in block.items() if not all("skipped" in row for row in by.values())]
+    common = sorted(set.intersection(*(solved[solver] for solver in takers))) if takers else []
+    lines = []
+    for solver, by in block.items():
+        mine = [by[name] for name in common] if solver in takers else []
+        first = [block[takers[0]][name] for name in common] if takers else []
+        known = [row["gap"] for row in mine if row["gap"] is not None]
+        some = next(iter(by.values()))
+        lines.append(
+            Line(
+                set=some["set"],
+                solver=solver,
+                version=some["solver_version"],
+                budget=some["budget"],
+                solved=len(solved[solver]),
+                runs=len(by),
+                compared=len(mine),
+                cost=_mean([row["cost"] for row in mine]),
+                to_first=_mean([_gap(a["cost"], b["cost"]) for a, b in zip(mine, first, strict=False)]),
+                to_best_known=_mean(known) if len(known) == len(mine) else None,
+                seconds=_mean([row["seconds"] for row in mine]),
+            )
+        )
+    return lines
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Mean cost, mean gaps in percent, seconds and feasible solutions of every solver."""
+    lines = summarise(rows)
+    result = Table(caption=_caption(rows, lines))
+    result.add_column("set")
+    result.add_column("solver")
+    result.add_column("version")
+    for name in ("budget", "mean cost", "to first", "to best known", "seconds", "feasible"):
+        result.add_column(name, justify="right")
+    for i, line in enumerate(lines):
+        last = i + 1 == len(lines) or (lines[i + 1].set, lines[i + 1].budget) != (line.set, line.budget)
+        result.add_row(
+            line.set,
+            line.solver,
+            line.version,
+            f"{line.budget:g} s",
+            _cell(line.cost, ".4f"),
+            _cell(line.to_first, "+.2f", " %"),
+            _cell(line.to_best_known, "+.2f", " %"),
+            _cell(line.seconds, ".1f"),
+            f"{line.solved}/{line.runs}",
+            end_section=last,
+        )
+    return result
+
+
+def _caption(rows: Sequence[Row], lines: Sequence[Line]) -> str | None:
+    """What a reader must know to read the means right: exceptions, errors, solvers left out."""
+    notes = []
+    if any(line.compared and line.compared < line.runs for line in lines):
+        notes.append("means are over the instances all solvers solved")
+    shared = [row for row in rows if "cost" in row and row["cpu_seconds"] < SHARED * row["seconds"]]
+    if shared:
+        notes.append(f"{len(shared)} runs had to share their core: run again on a quiet machine")
+    errors = [row for row in rows if "error" in row]
+    if errors:
+        row = errors[-1]
+        notes.append(f"{len(errors)} failed, the last {row['solver']} on {row['instance']}: {row['error']}")
+    for reason in dict.fromkeys(row["skipped"] for row in rows if "skipped" in row):
+        notes.append(reason)
+    return "\n".join(notes) or None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _gap(cost: float, reference: float) -> float:
+    return 100.0 * (cost - reference) / reference
+
+
+def _cell(value: float | None, form: str, unit: str = "") -> str:
+    return "–" if value is None else f"{value:{form}}{unit}"

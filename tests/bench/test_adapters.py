@@ -1,0 +1,144 @@
+"""PyVRP and HGS on tiny instances: their solutions, judged by `check`."""
+
+import numpy as np
+import pytest
+
+from ndsvrp.bench.hgs_adapter import HGS
+from ndsvrp.bench.pyvrp_adapter import FLOAT_SCALE, LOAD_TICKS, NEVER, PYVRP, to_ticks
+from ndsvrp.bench.solvers import Solver
+from ndsvrp.check import Report, check
+from ndsvrp.metric import Metric
+from ndsvrp.problem import Problem
+
+pytest.importorskip("pyvrp")
+pytest.importorskip("hygese")
+
+# Two pairs of customers, left and right of the depot; a vehicle takes two. Best: each pair on a route of its own.
+CROSS = Problem(
+    coordinates=np.array([[0.5, 0.5], [0.0, 0.5], [-0.0, 1.0], [1.0, 0.5], [1.0, 0.0]]),
+    demand=[0, 1, 1, 1, 1],
+    capacity=2,
+)
+PAIR = 0.5 + 0.5 + np.sqrt(0.5)
+
+
+def solve(solver: Solver, problem: Problem) -> Report:
+    assert solver.refuses(problem) is None
+    answer = solver(problem, 0.1, 1)
+    report = check(problem, answer.solution)
+    assert report.feasible, report.violations
+    return report
+
+
+@pytest.mark.parametrize("solver", [PYVRP, HGS])
+def test_cvrp(solver: Solver) -> None:
+    assert solve(solver, CROSS).cost == pytest.approx(2 * PAIR, abs=1e-12)
+
+
+@pytest.mark.parametrize("solver", [PYVRP, HGS])
+def test_integer_metric(solver: Solver) -> None:
+    xy = CROSS.coordinates
+    assert xy is not None
+    problem = CROSS.replace(coordinates=xy * 10 - 5, metric=Metric.DIMACS)  # with negative coordinates
+    assert solve(solver, problem).cost == 34.0  # 5 + 5 + 7.0 (truncated from 7.07), twice
+
+
+@pytest.mark.parametrize(("vehicles", "cost"), [(None, 6), (3, 6), (2, 13), (1, 20)])
+@pytest.mark.parametrize("solver", [PYVRP, HGS])
+def test_fleet_limit(solver: Solver, vehicles: int | None, cost: float) -> None:
+    """Three customers, 1 from the depot and 9 from each other: each vehicle saved costs 9 - 2 = 7."""
+    distance = 9.0 * (1 - np.eye(4))
+    distance[0, 1:] = distance[1:, 0] = 1
+    problem = Problem(distance=distance, demand=[0, 1, 1, 1], capacity=3, vehicles=vehicles)
+    assert solve(solver, problem).cost == cost
+
+
+@pytest.mark.parametrize("solver", [PYVRP, HGS])
+def test_float_demands_fill_a_vehicle(solver: Solver) -> None:
+    """0.07 + 0.28 is 0.35000000000000003 in floats: full, and within the tolerance."""
+    problem = CROSS.replace(demand=[0, 0.07, 0.28, 0.07, 0.28], capacity=0.35)
+    assert solve(solver, problem).cost == pytest.approx(2 * PAIR, abs=1e-12)
+
+
+@pytest.mark.parametrize("solver", [PYVRP, HGS])
+def test_matrix_without_coordinates(solver: Solver) -> None:
+    nodes = np.arange(5)
+    problem = CROSS.replace(coordinates=None, distance=CROSS.length(nodes[:, None], nodes[None, :]))
+    assert solve(solver, problem).cost == pytest.approx(2 * PAIR, abs=1e-12)
+
+
+def test_windows_and_service() -> None:
+    """Customer 2 must come before 1, which costs nothing; 4 closes before 3 opens, and service takes 0.2."""
+    windows = [[0, 3], [1, 2], [0, 0.75], [1, 2], [0, 0.75]]
+    problem = CROSS.replace(windows=windows, service=[0, 0.2, 0.2, 0.2, 0.2])
+    assert solve(PYVRP, problem).cost == pytest.approx(2 * PAIR, abs=1e-12)
+
+
+def test_prizes() -> None:
+    """3 and 4 are worth less than the way there; 1 is required, 2 worth the detour of sqrt(0.5)."""
+    problem = CROSS.replace(prize=[0, 0, 0.75, 0.6, 0.6])
+    report = solve(PYVRP, problem)
+    assert report.unserved == (3, 4)
+    assert report.cost == pytest.approx(PAIR + 1.2, abs=1e-12)
+
+
+def test_asymmetric_matrix_with_durations() -> None:
+    """Clockwise only: 0 → 1 → 2 → 0 costs 3, any other leg 10; each leg takes half a unit."""
+    distance = np.array([[0.0, 1, 10], [10, 0, 1], [1, 10, 0]])
+    problem = Problem(
+        distance=distance, duration=np.where(distance > 0, 0.5, 0), windows=[[-1, 0.5], [-1, 0.5], [-1, 0.5]],
+        demand=[0, 1, 1], capacity=2,
+    )  # fmt: skip
+    assert solve(PYVRP, problem).cost == 3
+    assert HGS.refuses(problem) == "HGS-CVRP knows neither time windows nor prizes"
+    assert HGS.refuses(problem.replace(windows=None)) == "HGS-CVRP takes distances to be symmetric"
+
+
+def test_times_are_rounded_against_the_solver() -> None:
+    third = 1 / 3
+    problem = Problem(
+        coordinates=[[0, 0], [third, 0]], demand=[0, 1], capacity=1,
+        windows=[[0, 2 * third], [third / 2, 2 * third]], service=[0, third / 3], prize=[0, third],
+    )  # fmt: skip
+    ticks = to_ticks(problem)
+    assert (ticks.cost_scale, ticks.time_scale) == (FLOAT_SCALE, FLOAT_SCALE)
+    assert ticks.distance[0, 1] == ticks.prize[1] == 333_333
+    assert ticks.duration[0, 1] == 333_334
+    assert ticks.service[1] == 111_112
+    assert ticks.ready[1] == 166_667
+    assert ticks.due.tolist() == [666_666, 666_666]
+
+
+def test_what_is_on_time_in_ticks_is_on_time_in_floats() -> None:
+    """Along random routes the clock in ticks is never behind the one in floats, and ahead by rounding alone."""
+    rng = np.random.default_rng(1)
+    service = np.r_[0, rng.random(29)]
+    problem = Problem(
+        coordinates=rng.random((30, 2)), demand=[0] + [1] * 29, capacity=29, service=service, windows=[[0, 99]] * 30
+    )
+    ticks = to_ticks(problem)
+    for _ in range(20):
+        clock, here, now = 0, 0, 0.0
+        for there in (*rng.permutation(np.arange(1, 30)), 0):
+            clock += int(ticks.service[here] + ticks.duration[here, there])
+            now += float(service[here] + problem.travel_time(here, there))
+            assert 0 <= clock - now * FLOAT_SCALE < 60  # two roundings per leg
+            here = int(there)
+
+
+def test_integer_metrics_are_exact() -> None:
+    problem = Problem(
+        coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=1, metric=Metric.DIMACS,
+        windows=[[0, 100.3], [0.7, 50.1]], service=[0, 0.3], prize=[0, 5.9],
+    )  # fmt: skip
+    ticks = to_ticks(problem)
+    assert (ticks.distance[0, 1], ticks.duration[0, 1], ticks.service[1], ticks.prize[1]) == (14, 14, 3, 59)
+    assert (ticks.ready.tolist(), ticks.due.tolist()) == ([0, 7], [1003, 501])
+
+
+def test_neutral_without_windows_and_scaled_down_where_large() -> None:
+    ticks = to_ticks(CROSS.replace(coordinates=np.array(CROSS.coordinates) * 1e9))
+    assert ticks.cost_scale == 10_000
+    assert not ticks.duration.any() and (ticks.due == NEVER).all()
+    assert to_ticks(CROSS).capacity == 2
+    assert to_ticks(CROSS.replace(capacity=2.5)).capacity == LOAD_TICKS + 500

@@ -1,0 +1,118 @@
+"""The runner, with solvers that do as told."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import fakes as solvers
+import pytest
+
+from ndsvrp.bench import run as runner
+from ndsvrp.bench.rows import KEY, Row, append_row, key, read_rows
+from ndsvrp.bench.run import run
+from ndsvrp.errors import InstanceError
+
+pytestmark = pytest.mark.usefixtures("fakes")
+
+
+def test_rows_say_all_there_is_to_know(small_set: Path, tmp_path: Path) -> None:
+    out, told = tmp_path / "results" / "x.jsonl", []
+    rows = run(small_set, ["fakes:STAR"], 1, "0,2", 7, out, 1, lambda *what: told.append(what))
+    assert [row["cost"] for row in rows] == [12.0, 36.0]
+    row = rows[1]
+    assert row.items() >= {
+        "set": "small", "instance": "0002", "solver": "fakes:STAR", "solver_version": "1", "feasible": True,
+        "seconds": 0.25, "budget": 1.0, "seed": 7, "metric": "none", "routes": 2, "threads": 1, "customers": 2,
+        "unserved": 0, "best_known": None, "gap": None,
+    }.items()  # fmt: skip
+    assert {"commit", "hardware", "date", "cpu_seconds", *KEY} <= row.keys()
+    assert row["date"].endswith("+00:00")
+    assert row["settings"] == {"cores": [max(os.sched_getaffinity(0))], "omp": "1", "inf": None}
+    assert [(done, total) for done, total, _ in told] == [(1, 2), (2, 2)]
+    assert read_rows(out) == rows
+
+
+def test_resume_runs_only_what_is_missing(small_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, tasks = tmp_path / "x.jsonl", []
+    monkeypatch.setattr(runner._Workers, "call", lambda self, task, limit: tasks.append(task) or {"cost": len(tasks)})
+    run(small_set, ["fakes:STAR"], 1, "0", 1, out)
+    rows = run(small_set, ["fakes:STAR"], 1, "0-1", 1, out)
+    assert [row["cost"] for row in rows] == [1, 2]  # the first was not run again
+    for change in ({"time": 2}, {"seed": 2}, {"solvers": ["fakes:CHOOSY"]}):
+        arguments: dict[str, Any] = {"solvers": ["fakes:STAR"], "time": 1, "instances": "0", "seed": 1, "out": out}
+        before = len(tasks)
+        run(small_set, **arguments | change)
+        run(small_set, **arguments | change)
+        assert len(tasks) == before + 1
+    monkeypatch.setattr(solvers.Star, "release", "2")
+    assert run(small_set, ["fakes:STAR"], 1, "0", 1, out)[0]["cost"] == 6
+    assert len(read_rows(out)) == 6
+
+
+def test_failures_are_rows_and_tried_again(small_set: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.jsonl"
+    names = ["fakes:RAISING", "fakes:CRASHING", "fakes:FORGETFUL", "fakes:CHOOSY"]
+    raising, crashing, forgetful, choosy = run(small_set, names, 1, "0", 1, out)
+    assert raising["error"] == "exit code 1: RuntimeError: lost the map"
+    assert crashing["error"].startswith("exit code -11")
+    assert (forgetful["feasible"], forgetful["cost"], forgetful["gap"]) == (False, 10.0, None)
+    assert "not served: 2" in forgetful["violations"][0]
+    assert choosy["skipped"] == "not on a Sunday"
+    run(small_set, names, 1, "0", 1, out)
+    assert [row["solver"] for row in read_rows(out)] == [*names, "fakes:RAISING", "fakes:CRASHING"]
+
+
+def test_a_solver_that_does_not_come_back_is_ended(small_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "GRACE", 0.3)
+    (row,) = run(small_set, ["fakes:SLEEPING"], 0.1, "0")
+    assert row["error"] == "ended after 0.5 s without an answer"
+
+
+def test_what_is_done_survives_an_interruption(small_set: Path, tmp_path: Path) -> None:
+    def stop(done: int, total: int, row: Row) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "x.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        run(small_set, ["fakes:STAR", "fakes:SLEEPING"], 1, None, 1, out, 1, stop)
+    assert [row["cost"] for row in read_rows(out)] == [12.0]
+
+
+def test_what_a_crash_left_of_a_line_makes_room(tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    row = {name: {"cpu": "c", "cores": 2} if name == "hardware" else name for name in KEY}
+    append_row(file, row)
+    with file.open("a") as stream:
+        stream.write(json.dumps(row)[:20])
+    assert read_rows(file) == [row]
+    append_row(file, row)
+    assert read_rows(file) == [row, row]
+
+
+@pytest.mark.parametrize("line", ["{", "3", '{"set": "X"}', ""])
+def test_a_file_of_something_else_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "x.jsonl").write_text(f"{line}\n")
+    with pytest.raises(InstanceError, match=r"x\.jsonl:1: not a result row"):
+        read_rows(tmp_path / "x.jsonl")
+
+
+def test_key_takes_the_processor_from_the_hardware() -> None:
+    row: Row = {name: name for name in KEY} | {"hardware": {"cpu": "c", "cores": 2}}
+    assert key(row) == key(row | {"hardware": {"cpu": "c", "cores": 4}, "commit": "x"})
+    assert key(row) != key(row | {"hardware": {"cpu": "d", "cores": 2}})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"solvers": ["fast"]}, "no solver 'fast'; there are sisr, nds, pyvrp, hgs"),
+        ({"solvers": ["fakes:NOBODY"]}, "solver 'fakes:NOBODY' cannot be loaded"),
+        ({"time": 0}, "time: 0 is not a number of seconds"),
+        ({"jobs": 0}, "jobs: 0 is not within 1-"),
+        ({"jobs": 10_000}, "jobs: 10000 is not within 1-"),
+    ],
+)
+def test_bad_requests(small_set: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InstanceError, match=message):
+        run(small_set, **{"solvers": ["fakes:STAR"], "time": 1} | changes)
