@@ -43,6 +43,14 @@ def test_integer_metric(solver: Solver) -> None:
     assert solve(solver, problem).cost == 34.0  # 5 + 5 + 7.0 (truncated from 7.07), twice
 
 
+@pytest.mark.parametrize("solver", [PYVRP, HGS])
+def test_large_numbers(solver: Solver) -> None:
+    xy = CROSS.coordinates
+    assert xy is not None
+    problem = CROSS.replace(coordinates=xy * 1e6, demand=np.array([0, 1, 1, 1, 1]) * 1e6, capacity=2e6, metric="round")
+    assert solve(solver, problem).cost == 2 * (500_000 + 500_000 + 707_107)
+
+
 @pytest.mark.parametrize(("vehicles", "cost"), [(None, 6), (3, 6), (2, 13), (1, 20)])
 @pytest.mark.parametrize("solver", [PYVRP, HGS])
 def test_fleet_limit(solver: Solver, vehicles: int | None, cost: float) -> None:

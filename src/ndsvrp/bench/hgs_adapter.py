@@ -12,8 +12,9 @@ from ndsvrp.bench.solvers import Answer
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
-SIDE = 1000.0  # of the customers' bounding box, where lengths are plain floats
-CAPACITY = 100.0  # of a vehicle, where demands are not whole numbers
+SIDE = 1000.0  # of the customers' bounding box, where lengths are scaled
+CAPACITY = 1000.0  # of a vehicle, where demands are scaled
+LARGEST = 100_000.0  # length or demand that HGS accepts
 
 
 class HgsCvrp:
@@ -22,7 +23,7 @@ class HgsCvrp:
     HGS has numbers in its code that suppose lengths like those of the X instances: the penalty per unit of excess
     load never falls below 0.1, and gains below 1e-5 are not taken. On the unit square, where a customer is worth
     0.07, that penalty forbids nearly every detour through infeasible solutions and costs one percent. So lengths are
-    scaled to a box of side 1000 where the metric does not fix them.
+    scaled to a box of side 1000 where they are plain floats.
     """
 
     def version(self) -> str:
@@ -42,18 +43,19 @@ class HgsCvrp:
         import hygese
 
         nodes = np.arange(len(problem.demand))
-        scale = float(problem.metric.scale) if problem.metric.is_integer else SIDE / problem.side()
-        whole = problem.capacity_tolerance == 0
+        length = problem.length(nodes[:, None], nodes[None, :])
+        scale = 1.0 if problem.metric.is_integer and length.max() <= LARGEST else SIDE / problem.side()
+        whole = problem.capacity_tolerance == 0 and problem.demand.max() <= LARGEST
         unit = 1.0 if whole else CAPACITY / problem.capacity
         data = {
-            "distance_matrix": problem.length(nodes[:, None], nodes[None, :]) * scale,
+            "distance_matrix": length * scale,
             "demands": problem.demand * unit,
             "vehicle_capacity": problem.capacity * unit,
         }
         if problem.coordinates is not None:  # only for the angles of its SWAP* neighbourhood
             xy = (problem.coordinates - problem.coordinates.min(axis=0)) * scale
             data |= {"x_coordinates": xy[:, 0], "y_coordinates": xy[:, 1]}
-        if problem.vehicles is not None:  # otherwise 30% more than the load needs, and three
+        if problem.vehicles is not None:  # otherwise HGS adds a margin to what the load needs
             data["num_vehicles"] = problem.vehicles
         parameters = hygese.AlgorithmParameters(
             timeLimit=seconds, seed=seed, useSwapStar=problem.coordinates is not None
