@@ -1,0 +1,135 @@
+"""Settings of the generators: one frozen record per part of an instance. Defaults live here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Literal, get_args
+
+from ndsvrp.errors import NdsError
+
+Layout = Literal["uniform", "clustered"]
+DepotPosition = Literal["random", "centred", "cornered"]
+CustomerPosition = Literal["random", "clustered", "random-clustered"]
+DemandKind = Literal["unitary", "1-10", "5-10", "1-100", "50-100", "quadrant", "many-small"]
+RouteSize = Literal["3-5", "5-8", "8-12", "12-16", "16-25", "25-50", "triangular"]
+
+#: The seeds the paper's test sets were drawn with. Training and tuning never use them.
+TEST_SEEDS = frozenset({1233, 1234})
+
+
+def _doc(text: str) -> dict[str, str]:
+    return {"doc": text}
+
+
+def choose(what: str, value: str, known: Iterable[str]) -> None:
+    """Refuse a name that is not known, and list those that are."""
+    known = tuple(known)
+    if value not in known:
+        raise NdsError(f"unknown {what} '{value}' (known: {', '.join(known)})")
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise NdsError(message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform:
+    """Depot and customers anywhere in the unit square (Kool et al. 2019)."""
+
+    smallest: int = field(default=1, metadata=_doc("Smallest demand of a customer."))
+    largest: int = field(
+        default=9, metadata=_doc("Largest demand of a customer; all whole numbers in between are equally likely.")
+    )
+
+    def __post_init__(self) -> None:
+        _require(
+            0 <= self.smallest <= self.largest,
+            f"demands must satisfy 0 <= smallest <= largest, got {self.smallest} and {self.largest}",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clustered:
+    """The X generator (Uchoa et al. 2017) on a grid of 0 … 1000, divided by 1000.
+
+    The defaults are the paper's: its script's types 2 (depot), 2 (customers), 2 (demand) and 3 (route size),
+    with the seeds, the attraction and the route sizes of Queiroga et al. 2021. The set X itself was drawn with
+    `seeds=(3, 8)`, `halving=40 * math.log(2)` and `route_size="triangular"`.
+    """
+
+    depot: DepotPosition = field(
+        default="centred", metadata=_doc("Where the depot is: anywhere on the grid, at (500, 500), or at (0, 0).")
+    )
+    customers: CustomerPosition = field(
+        default="clustered",
+        metadata=_doc("Where customers are: anywhere, around seeds, or half of them anywhere and half around seeds."),
+    )
+    seeds: tuple[int, int] = field(
+        default=(2, 6), metadata=_doc("Fewest and most seeds, which are customers that attract others.")
+    )
+    halving: float = field(default=40.0, metadata=_doc("Grid distance over which the attraction of a seed halves."))
+    demand: DemandKind = field(
+        default="1-10",
+        metadata=_doc(
+            "Demands: all 1, uniform in a range, 51-100 in the first and third quadrant and 1-50 in the others, "
+            "or 50-100 for three customers in two routes and 1-10 for all others."
+        ),
+    )
+    route_size: RouteSize = field(
+        default="8-12",
+        metadata=_doc(
+            "Customers a vehicle can serve on average: uniform in a range, or triangular from 3 over 6 to 25."
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        choose("depot position", self.depot, get_args(DepotPosition))
+        choose("customer position", self.customers, get_args(CustomerPosition))
+        choose("demand distribution", self.demand, get_args(DemandKind))
+        choose("route size", self.route_size, get_args(RouteSize))
+        low, high = self.seeds
+        _require(1 <= low <= high, f"seeds must satisfy 1 <= fewest <= most, got {low} and {high}")
+        _require(self.halving > 0 and isfinite(self.halving), f"halving must be positive, got {self.halving}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windows:
+    """Time windows after Solomon (1987): random centres, equal widths, clipped to what can be kept.
+
+    All times are whole multiples of `tick`.
+    """
+
+    horizon: float = field(
+        default=1.8,
+        metadata=_doc(
+            "When the depot closes; later where the farthest customer needs it for a window of half the width."
+        ),
+    )
+    width: float = field(default=0.4, metadata=_doc("Length of a window that is not clipped."))
+    service: float = field(default=0.05, metadata=_doc("Time spent at each customer."))
+    tick: float = field(default=0.001, metadata=_doc("Resolution of times, and the slack left at either end."))
+
+    def __post_init__(self) -> None:
+        for name in ("horizon", "width", "tick"):
+            value = getattr(self, name)
+            _require(value > 0 and isfinite(value), f"{name} must be positive, got {value}")
+        _require(self.service >= 0 and isfinite(self.service), f"service must not be negative, got {self.service}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prizes:
+    """Prizes that follow demand in part and chance in part."""
+
+    low: float = field(default=0.1, metadata=_doc("Smallest prize, above 0 (a customer without a prize is required)."))
+    high: float = field(default=0.2, metadata=_doc("Largest prize."))
+    share: float = field(default=0.5, metadata=_doc("Part of the prize that grows with demand; the rest is uniform."))
+
+    def __post_init__(self) -> None:
+        _require(
+            0 < self.low <= self.high < float("inf"),
+            f"prizes must satisfy 0 < low <= high, got {self.low} and {self.high}",
+        )
+        _require(0 <= self.share <= 1, f"share must be between 0 and 1, got {self.share}")
