@@ -1,0 +1,70 @@
+"""What all pictures share: colours, and how they are written."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ndsvrp.errors import NdsError
+from ndsvrp.io.files import write_atomic
+from ndsvrp.metric import Floats
+
+INK = "#22262b"
+FAINT = "#9aa3ad"
+FORMATS = (".png", ".svg", ".pdf")
+
+#: Oklab (Ottosson 2020) to cone responses, and those cubed to linear sRGB.
+_LAB_TO_LMS = np.array(
+    [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.2914855480]]
+)
+_LMS_TO_RGB = np.array(
+    [
+        [4.0767416621, -3.3077115913, 0.2309699292],
+        [-1.2684380046, 2.6097574011, -0.3413193965],
+        [-0.0041960863, -0.7034186147, 1.7076147010],
+    ]
+)
+
+
+def palette(count: int) -> Floats:
+    """(count, 3) sRGB colours of similar strength, any two that follow each other far apart in hue.
+
+    Hues advance by the golden angle in Oklch; three lightnesses alternate, so that close hues differ too.
+    """
+    number = np.arange(count)
+    hue = np.deg2rad(255.0 + 137.50776 * number)
+    lightness = np.array([0.58, 0.70, 0.48])[number % 3]
+    chroma = np.array([0.15, 0.13, 0.12])[number % 3]
+    lab = np.stack([lightness, chroma * np.cos(hue), chroma * np.sin(hue)], axis=-1)
+    linear = np.clip((lab @ _LAB_TO_LMS.T) ** 3 @ _LMS_TO_RGB.T, 0.0, 1.0)
+    rgb: Floats = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return rgb
+
+
+def canvas(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty figure with one pair of axes."""
+    figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
+    axes = figure.add_subplot()
+    axes.tick_params(which="both", colors=FAINT, labelsize=8, length=3)
+    for spine in axes.spines.values():
+        spine.set_color("#d5dae0")
+    return figure, axes
+
+
+def check_format(file: str | Path | None) -> None:
+    """Refuse a file ending no picture can be written as, before anything is drawn."""
+    if file is not None and Path(file).suffix.lower() not in FORMATS:
+        raise NdsError(f"{file}: pictures are written as {', '.join(FORMATS)}, not as '{Path(file).suffix}'")
+
+
+def write(figure: Figure, file: str | Path) -> None:
+    """Write the figure in the format its file's ending names; the file appears whole or not at all."""
+    kind = Path(file).suffix.lower()[1:]
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    picture = io.BytesIO()
+    figure.savefig(picture, format=kind, metadata=undated)
+    write_atomic(file, picture.getvalue())

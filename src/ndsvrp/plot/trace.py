@@ -1,0 +1,67 @@
+"""Cost over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ndsvrp.errors import NdsError
+from ndsvrp.plot.style import INK, canvas, check_format, palette, write
+from ndsvrp.search.result import Result
+
+EARLIEST = 1e-3  # seconds: where a logarithmic axis begins at the latest
+
+
+def plot_trace(
+    results: Result | Sequence[Result] | Mapping[str, Result],
+    file: str | Path | None = None,
+    *,
+    log_time: bool = False,
+    title: str | None = None,
+) -> Figure:
+    """Draw the best cost of each result over its run; write it too if a file (.png, .svg, .pdf) is given.
+
+    A line is a staircase through the result's trace, held until the run ended. A mapping gives the names
+    of the lines; otherwise they are made of solver and seed.
+    """
+    check_format(file)
+    named = _named(results)
+    figure, axes = canvas(6.4, 4.0)
+    for (name, result), colour in zip(named, palette(len(named)), strict=True):
+        seconds = [point.seconds for point in result.trace]
+        costs = [point.cost for point in result.trace]
+        seconds.append(max(result.seconds, seconds[-1]))
+        costs.append(costs[-1])
+        if log_time:
+            seconds = [max(second, EARLIEST) for second in seconds]
+        axes.step(seconds, costs, where="post", color=colour, linewidth=1.6, label=name)
+    axes.set_xscale("log" if log_time else "linear")
+    axes.set_xlabel("seconds", color=INK)
+    axes.set_ylabel("cost", color=INK)
+    axes.grid(color="#eceff2", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(frameon=False, fontsize=8, labelcolor=INK)
+    problems = {result.problem.name for _, result in named}
+    axes.set_title(title if title is not None else ", ".join(sorted(problems)[:3]), color=INK, fontsize=10)
+    if file is not None:
+        write(figure, file)
+    return figure
+
+
+def _named(results: Result | Sequence[Result] | Mapping[str, Result]) -> list[tuple[str, Result]]:
+    if isinstance(results, Result):
+        results = [results]
+    if isinstance(results, Mapping):
+        named = list(results.items())
+    else:
+        named = [(f"{r.settings.get('solver', 'run')}, seed {r.seed}", r) for r in results]
+    if not named:
+        raise NdsError("no results to draw")
+    for name, result in named:
+        if not result.trace:
+            raise NdsError(f"the result '{name}' has no trace to draw")
+    return named

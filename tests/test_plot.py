@@ -1,0 +1,243 @@
+"""Pictures: what is drawn where, and how it gets into a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from ndsvrp.check import check
+from ndsvrp.errors import NdsError
+from ndsvrp.generate import generate
+from ndsvrp.plot import plot_routes, plot_trace
+from ndsvrp.plot.style import palette
+from ndsvrp.problem import Problem
+from ndsvrp.search.result import Result, TracePoint
+from ndsvrp.solution import Solution
+
+PLACES = [[0, 0], [3, 4], [6, 8], [-3, 4], [0, -12]]
+
+
+def four(**changes: Any) -> Problem:
+    fields: dict[str, Any] = {"coordinates": PLACES, "demand": [0, 2, 3, 4, 5], "capacity": 7, "name": "four"}
+    return Problem(**(fields | changes))
+
+
+def artists(figure: Figure) -> dict[str, Any]:
+    return {str(a.get_label()): a for a in figure.axes[0].collections}
+
+
+def title(figure: Figure) -> str:
+    return figure.axes[0].get_title()
+
+
+def segments(collection: Any) -> list[list[list[float]]]:
+    return [np.asarray(segment).tolist() for segment in collection.get_segments()]
+
+
+# --- routes ------------------------------------------------------------------------------------
+
+
+def test_routes_legs_and_customers_are_where_they_belong() -> None:
+    figure = plot_routes(four(), Solution([(1, 2), (3,), (4,)]))
+    drawn = artists(figure)
+    # By direction from the depot, as seen from the middle of each route: 4 (-90°), 1-2 (53°), 3 (127°).
+    assert segments(drawn["routes"]) == [[[0, -12]], [[3, 4], [6, 8]], [[-3, 4]]]
+    assert segments(drawn["legs"]) == [
+        [[0, 0], [0, -12]], [[0, 0], [0, -12]],
+        [[0, 0], [3, 4]], [[0, 0], [6, 8]],
+        [[0, 0], [-3, 4]], [[0, 0], [-3, 4]],
+    ]  # fmt: skip
+    assert drawn["served"].get_offsets().tolist() == [[0, -12], [3, 4], [6, 8], [-3, 4]]
+    assert drawn["depot"].get_offsets().tolist() == [[0, 0]]
+    assert drawn["unserved"].get_offsets().tolist() == []
+
+
+def test_a_route_has_one_colour() -> None:
+    drawn = artists(plot_routes(four(), Solution([(1, 2), (3,), (4,)])))
+    colours = palette(3)
+    assert drawn["routes"].get_colors()[:, :3] == pytest.approx(colours)
+    assert drawn["legs"].get_colors()[:, :3] == pytest.approx(colours[[0, 0, 1, 1, 2, 2]])
+    assert drawn["served"].get_facecolors()[:, :3] == pytest.approx(colours[[0, 1, 1, 2]])
+
+
+def test_first_and_last_legs_are_faint_and_dashed() -> None:
+    drawn = artists(plot_routes(four(), Solution([(1, 2), (3,), (4,)])))
+    assert drawn["legs"].get_alpha() == 0.3
+    assert drawn["legs"].get_linestyles()[0][1] is not None
+    assert drawn["routes"].get_linestyles()[0][1] is None
+    assert drawn["legs"].get_linewidths()[0] < drawn["routes"].get_linewidths()[0]
+
+
+def test_unserved_customers_are_hollow() -> None:
+    figure = plot_routes(four(prize=[0, 0, 4, 12, 24]), Solution([(1,), (3,)]))
+    hollow = artists(figure)["unserved"]
+    assert hollow.get_offsets().tolist() == [[6, 8], [0, -12]]
+    assert len(hollow.get_facecolors()) == 0
+    assert title(figure) == "four: cost 48.0000, 2 routes, 2 not served"  # 10 + 10 + 4 + 24
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [("none", "cost 54.0000"), ("round", "cost 54"), ("dimacs", "cost 54.0"), ("exact", "cost 54.000")],
+)
+def test_title(metric: str, words: str) -> None:
+    solution = Solution([(1, 2), (3,), (4,)])
+    assert title(plot_routes(four(metric=metric), solution)) == f"four: {words}, 3 routes"
+    assert title(plot_routes(four(metric=metric), solution, title="mine")) == f"mine: {words}, 3 routes"
+
+
+def test_title_says_what_is_wrong() -> None:
+    assert title(plot_routes(four(), Solution([(1, 2, 3, 4)]))).endswith(", 1 route, infeasible")
+    assert title(plot_routes(four(), Solution([]))) == "four: cost 0.0000, 0 routes, 4 not served, infeasible"
+
+
+def test_aspect_is_equal() -> None:
+    assert plot_routes(four(), Solution([(1, 2), (3,), (4,)])).axes[0].get_aspect() == 1.0
+
+
+def test_an_empty_route_is_not_drawn() -> None:
+    drawn = artists(plot_routes(four(), Solution([(1, 2), (), (3,), (4,)])))
+    assert len(segments(drawn["routes"])) == 3
+
+
+@pytest.mark.parametrize("n", [1, 10_000])
+def test_sizes(n: int, tmp_path: Path) -> None:
+    (problem,) = generate("cvrp", n)
+    routes = np.array_split(np.arange(1, n + 1), max(1, n // 50))
+    drawn = artists(plot_routes(problem, Solution(routes), tmp_path / "routes.png"))
+    assert len(drawn["served"].get_offsets()) == n
+    assert len(segments(drawn["routes"])) == len(routes)
+    assert drawn["served"].get_sizes()[0] == (26 if n == 1 else 1.2)
+
+
+def test_all_customers_in_one_place(tmp_path: Path) -> None:
+    plot_routes(four(coordinates=[[1, 1]] * 5), Solution([(1, 2), (3,), (4,)]), tmp_path / "point.png")
+
+
+def test_without_coordinates() -> None:
+    problem = Problem(distance=np.ones((3, 3)), demand=[0, 1, 1], capacity=2, name="streets")
+    with pytest.raises(NdsError) as caught:
+        plot_routes(problem, Solution([(1, 2)]))
+    assert str(caught.value) == "'streets' has no coordinates, only distances: its routes cannot be drawn"
+
+
+def test_unknown_customer() -> None:
+    with pytest.raises(NdsError, match=r"^route 2: there is no customer 5$"):
+        plot_routes(four(), Solution([(1,), (5,)]))
+
+
+def test_the_palette_keeps_neighbours_apart() -> None:
+    colours = palette(300)
+    assert colours.min() >= 0
+    assert colours.max() <= 1
+    assert np.linalg.norm(np.diff(colours, axis=0), axis=1).min() > 0.35
+    luminance = colours @ [0.2126, 0.7152, 0.0722]
+    assert luminance.max() < 0.75  # none too light for a white ground
+    assert np.array_equal(palette(300)[:10], palette(10))
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.png", b"\x89PNG\r\n"), ("a.svg", b"<?xml"), ("a.pdf", b"%PDF"), ("A.PNG", b"\x89PNG\r\n")]
+)
+def test_format_by_suffix(name: str, start: bytes, tmp_path: Path) -> None:
+    plot_routes(four(), Solution([(1, 2), (3,), (4,)]), tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert [p.name for p in tmp_path.iterdir()] == [name]  # no draft is left behind
+
+
+def test_other_formats_are_refused_before_drawing(tmp_path: Path) -> None:
+    for draw in (lambda f: plot_routes(four(), Solution([(9,)]), f), lambda f: plot_trace([], f)):
+        with pytest.raises(NdsError) as caught:
+            draw("x.gif")
+        assert str(caught.value) == "x.gif: pictures are written as .png, .svg, .pdf, not as '.gif'"
+
+
+def test_a_failed_picture_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.png"
+    file.write_text("old")
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no ink")
+
+    monkeypatch.setattr(Figure, "savefig", broken)
+    with pytest.raises(RuntimeError, match="no ink"):
+        plot_routes(four(), Solution([(1, 2), (3,), (4,)]), file)
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(NdsError) as caught:
+        plot_routes(four(), Solution([(1, 2), (3,), (4,)]), tmp_path / "no" / "a.png")
+    assert str(caught.value) == f"{tmp_path / 'no' / 'a.png'}: cannot be written (No such file or directory)"
+
+
+def test_no_global_state() -> None:
+    import sys
+
+    before = dict(matplotlib.rcParams)
+    loaded = "matplotlib.pyplot" in sys.modules
+    plot_routes(four(), Solution([(1, 2), (3,), (4,)]))
+    assert dict(matplotlib.rcParams) == before
+    assert ("matplotlib.pyplot" in sys.modules) == loaded
+
+
+# --- traces ------------------------------------------------------------------------------------
+
+
+def result(*trace: tuple[float, int, float], seed: int = 1, seconds: float = 10.0, **settings: Any) -> Result:
+    problem, solution = four(), Solution([(1, 2), (3,), (4,)])
+    points = tuple(TracePoint(*point) for point in trace)
+    return Result(problem, solution, check(problem, solution), seed, "time", seconds, 5, 50, settings, points)
+
+
+def test_trace_is_a_staircase_held_to_the_end() -> None:
+    figure = plot_trace(result((0.0, 0, 60.0), (2.0, 1, 55.0), (4.0, 3, 54.0)))
+    (line,) = figure.axes[0].get_lines()
+    assert np.asarray(line.get_xdata()).tolist() == [0, 2, 4, 10]
+    assert np.asarray(line.get_ydata()).tolist() == [60, 55, 54, 54]
+    assert line.get_drawstyle() == "steps-post"
+    assert figure.axes[0].get_xscale() == "linear"
+    assert title(figure) == "four"
+
+
+def test_log_time_starts_at_a_thousandth() -> None:
+    figure = plot_trace([result((0.0, 0, 60.0), (2.0, 1, 55.0))], log_time=True)
+    (line,) = figure.axes[0].get_lines()
+    assert np.asarray(line.get_xdata()).tolist() == [0.001, 2, 10]
+    assert figure.axes[0].get_xscale() == "log"
+
+
+def test_lines_are_named() -> None:
+    a, b = result((0, 0, 60.0), solver="sisr"), result((0, 0, 61.0), seed=2)
+
+    def names(figure: Figure) -> list[str]:
+        return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+
+    assert names(plot_trace([a, b])) == ["sisr, seed 1", "run, seed 2"]
+    figure = plot_trace({"one": a, "two": b})
+    assert names(figure) == ["one", "two"]
+    assert [to_rgb(line.get_color()) for line in figure.axes[0].get_lines()] == [
+        pytest.approx(tuple(colour)) for colour in palette(2)
+    ]
+
+
+def test_nothing_to_draw() -> None:
+    with pytest.raises(NdsError, match=r"^no results to draw$"):
+        plot_trace([])
+    with pytest.raises(NdsError, match=r"^the result 'run, seed 1' has no trace to draw$"):
+        plot_trace(result())
+
+
+def test_trace_file(tmp_path: Path) -> None:
+    plot_trace(result((0, 0, 60.0)), tmp_path / "trace.svg")
+    assert (tmp_path / "trace.svg").read_bytes().startswith(b"<?xml")
