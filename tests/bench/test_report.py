@@ -71,6 +71,11 @@ def test_the_last_row_of_a_run_counts() -> None:
     assert (line.cost, line.solved, line.runs) == (100, 1, 1)
 
 
+def test_rows_of_several_versions_are_told() -> None:
+    (line,) = summarise([row("a", "p", 100), row("a", "q", 100, solver_version="2"), row("a", "r", 100)])
+    assert line.version == "1, 2"
+
+
 def render(rows: list[Row]) -> str:
     stream = StringIO()
     Console(width=200, file=stream).print(table(rows))

@@ -79,28 +79,45 @@ def test_what_is_done_survives_an_interruption(small_set: Path, tmp_path: Path) 
     assert [row["cost"] for row in read_rows(out)] == [12.0]
 
 
-def test_what_a_crash_left_of_a_line_makes_room(tmp_path: Path) -> None:
+ROW: Row = {name: {"cpu": "c", "cores": 2} if name == "hardware" else name for name in KEY}
+
+
+@pytest.mark.parametrize("length", [1, 5, 20, 100])
+def test_what_a_crash_left_of_a_line_makes_room(tmp_path: Path, length: int) -> None:
     file = tmp_path / "x.jsonl"
-    row = {name: {"cpu": "c", "cores": 2} if name == "hardware" else name for name in KEY}
-    append_row(file, row)
+    append_row(file, ROW)
     with file.open("a") as stream:
-        stream.write(json.dumps(row)[:20])
-    assert read_rows(file) == [row]
-    append_row(file, row)
-    assert read_rows(file) == [row, row]
+        stream.write(json.dumps(ROW)[:length])
+    assert read_rows(file) == [ROW]
+    append_row(file, ROW)
+    assert read_rows(file) == [ROW, ROW]
+
+
+def test_a_row_without_its_newline_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text(json.dumps(ROW))
+    append_row(file, ROW)
+    assert read_rows(file) == [ROW, ROW]
 
 
 @pytest.mark.parametrize("line", ["{", "3", '{"set": "X"}', ""])
 def test_a_file_of_something_else_is_refused(tmp_path: Path, line: str) -> None:
-    (tmp_path / "x.jsonl").write_text(f"{line}\n")
+    file = tmp_path / "x.jsonl"
+    file.write_text(f"{line}\n")
     with pytest.raises(InstanceError, match=r"x\.jsonl:1: not a result row"):
-        read_rows(tmp_path / "x.jsonl")
+        read_rows(file)
+
+
+def test_a_file_of_something_else_without_a_newline_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text("notes")
+    with pytest.raises(InstanceError, match=r"x\.jsonl:1: not a result row"):
+        read_rows(file)
 
 
 def test_key_takes_the_processor_from_the_hardware() -> None:
-    row: Row = {name: name for name in KEY} | {"hardware": {"cpu": "c", "cores": 2}}
-    assert key(row) == key(row | {"hardware": {"cpu": "c", "cores": 4}, "commit": "x"})
-    assert key(row) != key(row | {"hardware": {"cpu": "d", "cores": 2}})
+    assert key(ROW) == key(ROW | {"hardware": {"cpu": "c", "cores": 4}, "commit": "x"})
+    assert key(ROW) != key(ROW | {"hardware": {"cpu": "d", "cores": 2}})
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ class Line:
 
     set: str
     solver: str
-    version: str
+    version: str  #: all of them, where rows of several are put together
     budget: float
     solved: int  #: instances with a feasible solution
     runs: int  #: instances tried
@@ -56,7 +56,7 @@ def _lines(block: dict[str, dict[str, Row]]) -> list[Line]:
             Line(
                 set=some["set"],
                 solver=solver,
-                version=some["solver_version"],
+                version=", ".join(dict.fromkeys(row["solver_version"] for row in by.values())),
                 budget=some["budget"],
                 solved=len(solved[solver]),
                 runs=len(by),

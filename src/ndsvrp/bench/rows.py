@@ -25,17 +25,17 @@ def key(row: Row) -> tuple[Any, ...]:
 
 
 def read_rows(file: str | Path) -> list[Row]:
-    """All rows of a file; none if there is no such file. A last line without its end is no row."""
+    """All rows of a file; none if there is no such file. What a crash left of a last line is no row."""
     path = Path(file)
     if not path.exists():
         return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    if not lines[-1] or _is_cut_off(lines[-1]):
+        lines.pop()
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], start=1):
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            row = None
-        if not isinstance(row, dict) or not set(KEY) <= row.keys():
+    for number, line in enumerate(lines, start=1):
+        row = _parse(line)
+        if row is None:
             raise InstanceError("not a result row", file=str(file), line=number)
         rows.append(row)
     return rows
@@ -45,9 +45,15 @@ def append_row(file: str | Path, row: Row) -> None:
     """Add one line, in one write, in place of what a crash may have left of another."""
     path = Path(file)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as stream:
-        stream.truncate(_whole_lines(path))
-        stream.write((json.dumps(row, allow_nan=False) + "\n").encode())
+    line = json.dumps(row, allow_nan=False) + "\n"
+    with path.open("a+b") as stream:
+        stream.seek(0)
+        whole, newline, rest = stream.read().rpartition(b"\n")
+        if _is_cut_off(rest.decode(errors="replace")):
+            stream.truncate(len(whole + newline))
+        elif rest:
+            line = "\n" + line
+        stream.write(line.encode())
 
 
 def latest(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
@@ -55,6 +61,15 @@ def latest(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
     return {key(row): row for row in rows}
 
 
-def _whole_lines(path: Path) -> int:
-    """The length of a file up to and with its last newline."""
-    return path.read_bytes().rfind(b"\n") + 1
+def _parse(line: str) -> Row | None:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return row if isinstance(row, dict) and set(KEY) <= row.keys() else None
+
+
+def _is_cut_off(line: str) -> bool:
+    """Whether this is how a row begins, and not a whole one."""
+    start = f'{{"{KEY[0]}": "'
+    return line != "" and (start.startswith(line) or line.startswith(start)) and _parse(line) is None
