@@ -78,7 +78,7 @@ def test_rows_of_several_versions_are_told() -> None:
 
 def render(rows: list[Row]) -> str:
     stream = StringIO()
-    Console(width=200, file=stream).print(table(rows))
+    Console(width=80, file=stream).print(table(rows))
     return stream.getvalue()
 
 
@@ -92,6 +92,12 @@ def test_table() -> None:
     text = render([*ROWS, row("b", "r", error="exit code 1"), row("h", "p", skipped="no windows")])
     line = next(line for line in text.splitlines() if "│ b " in line)
     assert [cell.strip() for cell in line.strip("│").split("│")] == [
-        "X", "b", "1", "60 s", "155.5000", "-1.50 %", "+3.25 %", "1.6", "2/3",
+        "X", "b", "60 s", "155.5000", "-1.50%", "+3.25%", "1.6 s", "2/3",
     ]  # fmt: skip
-    assert "1 failed, the last b on r: exit code 1 " in text and " no windows " in text
+    notes = [line.strip() for line in text.splitlines()]
+    assert notes[-4:] == [
+        "versions: a 1, b 1, h 1",
+        "means are over the instances all solvers solved",
+        "1 failed, the last b on r: exit code 1",
+        "no windows",
+    ]

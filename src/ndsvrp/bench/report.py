@@ -71,34 +71,32 @@ def _lines(block: dict[str, dict[str, Row]]) -> list[Line]:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Mean cost, mean gaps in percent, seconds and feasible solutions of every solver."""
+    """Mean cost, mean gaps in percent, seconds and feasible solutions of every solver; fits 80 columns."""
     lines = summarise(rows)
-    result = Table(caption=_caption(rows, lines))
+    result = Table(caption=_caption(rows, lines), caption_justify="left")
     result.add_column("set")
     result.add_column("solver")
-    result.add_column("version")
-    for name in ("budget", "mean cost", "to first", "to best known", "seconds", "feasible"):
-        result.add_column(name, justify="right")
+    for name in ("time", "mean cost", "to\nfirst", "to best\nknown", "spent", "solved"):
+        result.add_column(name, justify="right", no_wrap=True)
     for i, line in enumerate(lines):
         last = i + 1 == len(lines) or (lines[i + 1].set, lines[i + 1].budget) != (line.set, line.budget)
         result.add_row(
             line.set,
             line.solver,
-            line.version,
             f"{line.budget:g} s",
-            _cell(line.cost, ".4f"),
-            _cell(line.to_first, "+.2f", " %"),
-            _cell(line.to_best_known, "+.2f", " %"),
-            _cell(line.seconds, ".1f"),
+            _cell(line.cost, ".4f" if (line.cost or 0) < 1000 else ".1f"),
+            _cell(line.to_first, "+.2f", "%"),
+            _cell(line.to_best_known, "+.2f", "%"),
+            _cell(line.seconds, ".1f", " s"),
             f"{line.solved}/{line.runs}",
             end_section=last,
         )
     return result
 
 
-def _caption(rows: Sequence[Row], lines: Sequence[Line]) -> str | None:
-    """What a reader must know to read the means right: exceptions, errors, solvers left out."""
-    notes = []
+def _caption(rows: Sequence[Row], lines: Sequence[Line]) -> str:
+    """What a reader must know to read the means right: exceptions, errors, solvers left out, versions."""
+    notes = ["versions: " + ", ".join(dict.fromkeys(f"{line.solver} {line.version}" for line in lines))]
     if any(line.compared and line.compared < line.runs for line in lines):
         notes.append("means are over the instances all solvers solved")
     shared = [row for row in rows if "cost" in row and row["cpu_seconds"] < SHARED * row["seconds"]]
@@ -110,7 +108,7 @@ def _caption(rows: Sequence[Row], lines: Sequence[Line]) -> str | None:
         notes.append(f"{len(errors)} failed, the last {row['solver']} on {row['instance']}: {row['error']}")
     for reason in dict.fromkeys(row["skipped"] for row in rows if "skipped" in row):
         notes.append(reason)
-    return "\n".join(notes) or None
+    return "\n".join(notes)
 
 
 def _mean(values: Sequence[float]) -> float | None:
