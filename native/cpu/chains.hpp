@@ -47,12 +47,12 @@ class Block {
 class ChainData {
  public:
   ChainData(const Instance& in, const Core& core) : in_(&in) {
-    const size_t nodes = size_t(in.n) + 1, pool = size_t(core.pool_per_customer) * in.n + 64;
+    const size_t nodes = size_t(in.n) + 1, pool = size_t(core.pool_per_customer) * in.n + 96;
     const bool windows = in.due != nullptr;
     ints_.reserve(pool * (windows ? 4 : 2) + nodes * 10 + 2 * nodes);
     floats_.reserve(nodes * 4);
     Solution& s = chain.now;
-    s.room = i32(pool);
+    s.room = i32(pool) - 32;  // places are read in groups, beyond the end of a route
     s.at.node = ints_.take(pool);
     s.at.edge = ints_.take(pool);
     s.at.depart = windows ? ints_.take(pool) : nullptr;

@@ -122,15 +122,15 @@ class Problem:
         return self.length(a, b)
 
     def side(self) -> float:
-        """The larger side of the customers' bounding box: what temperatures are relative to.
+        """The larger side of the bounding box: what temperatures are relative to.
 
-        Without coordinates, the largest distance over the square root of two stands in for it.
+        Where a matrix rules, the largest distance over the square root of two stands in for it.
         """
-        if self.coordinates is not None:
-            side = float(np.max(np.ptp(self.coordinates, axis=0)))
-        else:
-            assert self.distance is not None
+        if self.distance is not None:
             side = float(np.max(self.distance)) / np.sqrt(2.0)
+        else:
+            assert self.coordinates is not None
+            side = float(np.max(np.ptp(self.coordinates, axis=0)))
         return side if side > 0 else 1.0
 
     def replace(self, **changes: Any) -> Problem:

@@ -79,38 +79,78 @@ NDS_FN void copy_draft(Draft& to, const Draft& from) {
   to.opened = to.left_outs = 0;
 }
 
-// The cheapest position for c in one route, if it is before the best so far.
+constexpr i32 kChunk = 64;  // places whose costs are computed together
+constexpr i32 kGroup = 8;   // … in groups of so many, without a remainder: what a compiler turns into vectors
+
+// The costs of putting c after each of `count` places from p on; kNever where it does not fit. Returns the least.
+// Works on whole groups: places beyond the route hold old entries of the pool, whose results are masked.
+template <class R, class D, class L>
+NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Places& at, i32 p, i32 count, i32 c,
+                 i32* __restrict cost, L lanes) {
+  i32 to[kChunk + kGroup + 1], back[kChunk + kGroup + 1];
+  const i32 *__restrict node = at.node + p, *__restrict edge = at.edge + p;
+  const i32 stops = (count + kGroup) & -kGroup, gaps = (count + kGroup - 1) & -kGroup;
+  for (i32 i = lanes.lane; i < stops; i += L::W) to[i] = d.length(node[i], c);
+  to[stops] = 0;
+  const i32* __restrict from = to + 1;
+  if constexpr (!D::symmetric) {
+    for (i32 i = lanes.lane; i < stops; i += L::W) back[i] = d.length(c, node[i]);
+    back[stops] = 0;
+    from = back + 1;
+  }
+  lanes.sync();
+  i32 low = kNever;
+  for (i32 i = lanes.lane; i < gaps; i += L::W) {
+    bool fits = i < count;
+    if constexpr (D::symmetric) {
+      fits &= probe.fits_place(at, p + i, to[i], from[i]);
+    } else if constexpr (R::windows) {
+      fits &= probe.fits_place(at, p + i, d.time(node[i], c), d.time(c, node[i + 1]));
+    }
+    cost[i] = fits ? to[i] + from[i] - edge[i] : kNever;
+    low = least(low, cost[i]);
+  }
+  return lanes.least_of(low);
+}
+
+// The cheapest position for c in one route that is not overlooked, if it is before the best so far.
 template <class R, class D, class L>
 NDS_FN void scan(const D& d, const typename R::Probe& probe, const Places& at, i32 first, i32 size, i32 c,
                  i32 route, const Blinks& blinks, i32 turn, L lanes, Choice& best) {
-  i32 to = 0;
-  if constexpr (D::symmetric && L::W == 1) to = d.length(0, c);
-  for (i32 p = first + lanes.lane; p <= first + size; p += L::W) {
-    const i32 a = at.node[p], b = at.node[p + 1];
-    if constexpr (!(D::symmetric && L::W == 1)) to = d.length(a, c);
-    const i32 from = d.length(c, b);
-    const i32 cost = to + from - at.edge[p];
-    bool fits;
-    if constexpr (D::symmetric) {
-      fits = probe.fits_place(at, p, to, from);
-      to = from;
-    } else {
-      fits = !R::windows || probe.fits_place(at, p, d.time(a, c), d.time(c, b));
-    }
-    if (cost <= best.cost && fits) {
-      const Choice choice{cost, route, p - first};
-      if (before(choice, best) && !blinks.at(turn, route, p - first)) best = choice;
+  i32 cost[kChunk + kGroup];
+  for (i32 begin = 0; begin <= size; begin += kChunk) {
+    const i32 count = least(kChunk, size + 1 - begin);
+    i32 low = price<R>(d, probe, at, first + begin, count, c, cost, lanes);
+    while (low <= best.cost && low != kNever) {
+      i32 i = 0, next = kNever;
+      for (; i < count; ++i) {
+        if (cost[i] == low) {
+          const Choice choice{low, route, begin + i};
+          if (!before(choice, best)) break;
+          if (!blinks.at(turn, route, begin + i)) {
+            best = choice;
+            break;
+          }
+        } else if (cost[i] > low) {
+          next = least(next, cost[i]);
+        }
+      }
+      if (i < count) break;
+      low = next;  // all positions at this cost are overlooked
     }
   }
 }
 
 // For each route a cost below which no position in it can be: the distance from c to the box of its customers
 // counts twice for an inner edge, once (and the way from the depot) for a leg.
-NDS_FN void bound_routes(const Instance& in, const Solution& s, i32 c, i32 depot, i32* __restrict bound) {
+template <class Probe>
+NDS_FN void bound_routes(const Instance& in, const Solution& s, const Probe& probe, i32 c, i32 depot,
+                         i32* __restrict bound) {
   const float x = in.x[c], y = in.y[c], scale = in.scale * 0.99999f;
   const float *__restrict left = s.box.left, *__restrict right = s.box.right;
   const float *__restrict low = s.box.low, *__restrict high = s.box.high;
   const i32 *__restrict inner = s.box.inner, *__restrict leg = s.box.leg;
+  const i32* __restrict load = s.load;
   const i32 margin = in.box_margin;
   for (i32 r = 0; r < s.routes; ++r) {
     float dx = left[r] - x, ex = x - right[r], dy = low[r] - y, ey = y - high[r];
@@ -119,7 +159,7 @@ NDS_FN void bound_routes(const Instance& in, const Solution& s, i32 c, i32 depot
     dx = dx > 0.0f ? dx : 0.0f;
     dy = dy > 0.0f ? dy : 0.0f;
     const i32 away = i32(root(dx * dx + dy * dy) * scale) - margin;
-    bound[r] = least(2 * away - inner[r], depot + away - leg[r]);
+    bound[r] = probe.fits_route(load[r]) ? least(2 * away - inner[r], depot + away - leg[r]) : kNever;
   }
 }
 
@@ -196,10 +236,13 @@ void put_back(const Instance& in, const D& d, const Solution& s, Draft& draft, i
       scan<R>(d, probe, draft.at, seg.first, seg.size, c, seg.route, greedy.blinks, turn, lanes, best);
     }
     if (greedy.all_routes) {
-      const bool bounded = in.x != nullptr;
-      if (bounded) bound_routes(in, s, c, d.length(0, c), bound);
+      if (in.x != nullptr) {
+        bound_routes(in, s, probe, c, d.length(0, c), bound);
+      } else {
+        for (i32 r = 0; r < s.routes; ++r) bound[r] = probe.fits_route(s.load[r]) ? -kNever : kNever;
+      }
       for (i32 r = 0; r < s.routes; ++r) {
-        if ((bounded && bound[r] > best.cost) || !probe.fits_route(s.load[r]) || draft.segment_of[r] >= 0) continue;
+        if (bound[r] > best.cost || bound[r] == kNever || draft.segment_of[r] >= 0) continue;
         scan<R>(d, probe, s.at, s.first[r], s.size[r], c, r, greedy.blinks, turn, lanes, best);
       }
     }

@@ -34,11 +34,8 @@ struct Lanes<1> {
   static constexpr i32 W = 1;
   static constexpr i32 lane = 0;
   NDS_FN void sync() const {}
-  NDS_FN bool first() const { return true; }                // one lane speaks for all
   NDS_FN Choice best(Choice choice) const { return choice; }  // the first in order over all lanes
-  NDS_FN i32 count(bool set) const { return set; }            // lanes with the flag set
-  NDS_FN i32 rank(bool) const { return 0; }                   // those of them before this lane
-  NDS_FN i32 sum(i32 value) const { return value; }
+  NDS_FN i32 least_of(i32 value) const { return value; }      // over all lanes
 };
 
 }  // namespace NDS_ISA

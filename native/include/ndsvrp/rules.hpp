@@ -27,19 +27,25 @@ struct TimeWindows {
     // Between place p and the next one; `to` and `from` are the travel times there and onwards.
     NDS_FN bool fits_place(const Places& at, i32 p, i32 to, i32 from) const {
       i32 start = most(at.depart[p] + to, ready);
-      return start <= due && start + service + from <= at.latest[p + 1];
+      return (start <= due) & (start + service + from <= at.latest[p + 1]);
     }
   };
 
+  // Travel time from place p to the next; along points it is the length of the edge.
+  template <class D>
+  NDS_FN static i32 travel(const D& d, const Places& at, i32 p) {
+    if constexpr (D::symmetric) return at.edge[p];
+    return d.time(at.node[p], at.node[p + 1]);
+  }
   template <class D>
   NDS_FN static i32 depart(const Instance& in, const D& d, const Places& at, i32 p) {
-    i32 a = at.node[p - 1], b = at.node[p];
-    return most(at.depart[p - 1] + d.time(a, b), in.ready[b]) + in.service[b];
+    const i32 b = at.node[p];
+    return most(at.depart[p - 1] + travel(d, at, p - 1), in.ready[b]) + in.service[b];
   }
   template <class D>
   NDS_FN static i32 latest(const Instance& in, const D& d, const Places& at, i32 p) {
-    i32 a = at.node[p], b = at.node[p + 1];
-    return least(at.latest[p + 1] - d.time(a, b) - in.service[a], in.due[a]);
+    const i32 a = at.node[p];
+    return least(at.latest[p + 1] - travel(d, at, p) - in.service[a], in.due[a]);
   }
 
   // The whole route of `size` customers that begins at place `first`.
@@ -98,7 +104,7 @@ struct Rules {
     NDS_FN Probe(const Instance& in, i32 c) : Rule::Probe(in, c)... {}
     NDS_FN bool fits_route(i32 load) const { return (Rule::Probe::fits_route(load) && ...); }
     NDS_FN bool fits_place(const Places& at, i32 p, i32 to, i32 from) const {
-      return (Rule::Probe::fits_place(at, p, to, from) && ...);
+      return (Rule::Probe::fits_place(at, p, to, from) & ...);
     }
   };
   template <class D>

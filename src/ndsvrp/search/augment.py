@@ -11,10 +11,10 @@ from ndsvrp.problem import Problem
 def augmentations(problem: Problem, count: int) -> npt.NDArray[np.float64] | None:
     """(count, N+1, 2) coordinates within the bounding box, flipped and turned; more than eight repeat them.
 
-    Distances stay the same, so that engines need none of this: it is what a policy gets to see. None without
-    coordinates.
+    Distances stay the same, so that engines need none of this: it is what a policy gets to see. None where a
+    matrix rules: coordinates, if any, are for drawing only.
     """
-    if problem.coordinates is None:
+    if problem.coordinates is None or problem.distance is not None:
         return None
     low, high = problem.coordinates.min(axis=0), problem.coordinates.max(axis=0)
     centre = (low + high) / 2
