@@ -1,0 +1,47 @@
+"""A ruin rule of one's own: a function that says which customers to take out.
+
+The search does the rest: it puts them back greedily, accepts or rejects by annealing, and exchanges solutions between
+chains. A learned policy is such a function as well.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import ndsvrp
+
+INSTANCE = Path(__file__).parent / "data" / "X-n106-k14.vrp"
+
+
+def two_routes(situation: ndsvrp.Situation) -> np.ndarray:
+    """Customers of two routes that come near each other: those closest to a random place where they do.
+
+    A random customer and the nearest customer of another route choose the two routes; the customers of both that
+    are closest to the first are taken out. If the two have too few, others nearby fill up.
+    Returns (chains, K, M) int32, in the order of reinsertion.
+    """
+    problem, draw = situation.problem, situation.random
+    chains, customers = situation.view.route.shape[0], problem.customers
+    removed = np.empty((chains, situation.rollouts, situation.removals), np.int32)
+    nodes = np.arange(1, customers + 1)
+    for chain in range(chains):
+        route = situation.view.route[chain, 1 : customers + 1]
+        for k in range(situation.rollouts):
+            centre = draw.integers(customers)
+            away = problem.length(nodes[centre], nodes)
+            other = np.argmin(np.where(route == route[centre], np.inf, away))
+            within = (route == route[centre]) | (route == route[other])
+            removed[chain, k] = nodes[np.lexsort((away, ~within))[: situation.removals]]
+    return removed
+
+
+def main(file: str | Path = INSTANCE, iterations: int = 200) -> ndsvrp.Result:
+    problem = ndsvrp.read(file)
+    result = ndsvrp.solve(problem, iterations=iterations, seed=1, solver="nds", ruin=two_routes, chains=2, rollouts=50)
+    print(f"{problem.name}: cost {result.cost:g} after {result.iterations} iterations, {result.seconds:.1f} s")
+    return result
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else INSTANCE)

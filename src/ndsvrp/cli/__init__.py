@@ -1,0 +1,115 @@
+"""The command `nds`. Exit codes: 0 done, 2 bad input, 3 no feasible solution, 130 interrupted."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any, TextIO
+
+import typer
+from typer.core import TyperGroup
+
+from ndsvrp import __version__
+from ndsvrp.cli import bench, generate, inspect, settings, solve
+from ndsvrp.errors import NdsError, NdsWarning, NoSolutionError
+
+_NAMED = 50  # customers an error names before it breaks off
+_UsageError: Any = typer.BadParameter.__base__  # of the parser; typer does not give it a public name
+
+
+class Commands(TyperGroup):
+    """Turns errors raised on purpose into one line and an exit code; any other exception is a bug and shows itself."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run a command line and exit."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", NdsWarning)
+            warnings.showwarning = _show_warning
+            sys.exit(self._run(args, *rest, **extra | {"standalone_mode": False}))
+
+    def _run(self, *args: Any, **extra: Any) -> int:
+        try:
+            code = super().main(*args, **extra)
+            return code if isinstance(code, int) else 0
+        except NoSolutionError as error:
+            return _complain(_name_unserved(error), 3)
+        except NdsError as error:
+            return _complain(str(error), 2)
+        except _UsageError as error:
+            message = str(error.format_message())
+            if not message.strip() or "\n" in message.strip():  # no arguments at all: the help
+                print(message)
+                return 2
+            command = error.ctx.command_path if error.ctx is not None else "nds"
+            return _complain(f"{message.rstrip('.')} (see '{command} --help')", 2)
+        except typer.Abort:  # Ctrl-C outside of a search
+            return 130
+
+
+def _complain(message: str, code: int) -> int:
+    print("nds:", " ".join(message.split("\n")), file=sys.stderr)
+    return code
+
+
+def _name_unserved(error: NoSolutionError) -> str:
+    if not error.unserved:
+        return str(error)
+    named = ", ".join(map(str, error.unserved[:_NAMED]))
+    left = len(error.unserved) - _NAMED
+    return f"{error}: {named}" + (f" and {left} more" if left > 0 else "")
+
+
+_show_other_warning = warnings.showwarning
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    if issubclass(category, NdsWarning):
+        _complain(f"warning: {message}", 0)
+    else:
+        _show_other_warning(message, category, filename, lineno, file, line)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"nds {__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _nds(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Solve vehicle routing problems by taking solutions apart and putting them back together."""
+
+
+app.command("solve")(solve.solve_command)
+app.command("check")(inspect.check_command)
+app.command("info")(inspect.info_command)
+app.command("generate")(generate.generate_command)
+app.command("settings")(settings.settings_command)
+app.add_typer(bench.app, name="bench")
+
+
+def main() -> None:
+    """What `nds` and `python -m ndsvrp` run."""
+    app(prog_name="nds")

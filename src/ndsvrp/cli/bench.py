@@ -1,0 +1,83 @@
+"""`nds bench`: solvers side by side, tables of their rows, the speed of the core."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ndsvrp.bench.solvers import KNOWN
+from ndsvrp.cli.words import console, number
+from ndsvrp.errors import InstanceError
+
+app = typer.Typer(no_args_is_help=True, help="Compare solvers, and measure the speed of the core.")
+
+
+@app.command("run")
+def run_command(
+    set_path: Annotated[
+        str, typer.Argument(metavar="SET", help="An .npz set, a folder of instances, or a pattern in quotes.")
+    ],
+    solvers: Annotated[
+        str, typer.Option(metavar="NAMES", help=f"Separated by commas: {', '.join(KNOWN)}, or module:attribute.")
+    ] = "sisr",
+    time: Annotated[float, typer.Option(metavar="S", help="Seconds per instance and solver.")] = 60.0,
+    instances: Annotated[
+        str | None, typer.Option(metavar="WHICH", help="Positions or names: 0-7, 3, 0,2,5-6; all by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of every run.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.jsonl", help="Append a row per run; runs that are there are not run again."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs side by side, each on a core of its own.")] = 1,
+) -> None:
+    """Run solvers side by side on a set, each in a process of its own on one core.
+
+    Exit codes: 0 done, 2 bad input, 3 a run failed or found nothing feasible, 130 interrupted.
+    Rows known by then are in the file.
+    """
+    from ndsvrp.bench.report import table
+    from ndsvrp.bench.run import run
+
+    if out is not None:
+        _prepare(out)
+    rows = run(set_path, solvers.split(","), time, instances, seed, out, jobs, _print_row)
+    console().print(table(rows))
+    if any(not row.get("feasible") and "skipped" not in row for row in rows):
+        raise typer.Exit(3)
+
+
+@app.command("table")
+def table_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Rows written by 'nds bench run --out'.")],
+) -> None:
+    """Print the table of rows written earlier."""
+    from ndsvrp.bench.report import table
+    from ndsvrp.bench.rows import read_rows
+    from ndsvrp.io.files import read_text
+
+    read_text(file)  # says in one line what is wrong with the file, if there is one
+    console().print(table(read_rows(file)))
+
+
+def _prepare(out: Path) -> None:
+    from ndsvrp.io.files import check_writable
+
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InstanceError(f"cannot be written ({error.strerror})", file=str(out)) from None
+    check_writable(out)
+
+
+def _print_row(done: int, total: int, row: dict[str, Any]) -> None:
+    if "error" in row:
+        outcome = f"failed: {row['error']}"
+    elif "skipped" in row:
+        outcome = f"skipped: {row['skipped']}"
+    else:
+        outcome = f"{number(row['cost'])}" + ("" if row["feasible"] else " infeasible") + f" in {row['seconds']:.1f} s"
+    print(f"[{done}/{total}] {row['set']} {row['instance']} {row['solver']}: {outcome}", file=sys.stderr, flush=True)

@@ -1,0 +1,126 @@
+"""Where results go. Paths are checked before the search begins, and files appear whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ndsvrp.cli.words import plain_number
+from ndsvrp.errors import InstanceError, NdsError
+from ndsvrp.io import write_result, write_solution
+from ndsvrp.io.files import check_writable, write_atomic
+from ndsvrp.io.result import describe, plain
+from ndsvrp.problem import Problem
+from ndsvrp.search.result import Result
+
+SUMMARY = ("instance", "cost", "distance", "lost_prizes", "routes", "unserved",
+           "seconds", "iterations", "solutions", "seed", "stopped")  # fmt: skip
+
+
+def check_paths(instance: Path, *outputs: Path | None) -> None:
+    """Refuse paths that cannot be written, that are the same, or that would overwrite the instance."""
+    given = [path for path in outputs if path is not None]
+    for i, path in enumerate(given):
+        check_writable(path)
+        if os.path.realpath(path) == os.path.realpath(instance):
+            raise InstanceError("is the instance itself, it would be overwritten", file=str(path))
+        if os.path.realpath(path) in {os.path.realpath(other) for other in given[:i]}:
+            raise InstanceError("is given for two outputs", file=str(path))
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one result."""
+
+    solution: Path | None = None
+    json: Path | None = None
+    plot: Path | None = None
+
+    def check(self, instance: Path, problem: Problem) -> None:
+        """Raise now for whatever would fail later."""
+        check_paths(instance, self.solution, self.json, self.plot)
+        if self.plot is not None:
+            from ndsvrp.plot.style import check_format  # matplotlib: not for those who draw nothing
+
+            check_format(self.plot)
+            if problem.coordinates is None:
+                raise NdsError(f"'{problem.name}' has no coordinates, only distances: --plot cannot draw it")
+
+    def write(self, result: Result) -> tuple[list[Path], NdsError | None]:
+        """Write them all; one that fails does not keep the others from being written, and is the error returned."""
+        errors: list[NdsError] = []
+        written = []
+        for path, write in ((self.solution, _write_solution), (self.json, write_result), (self.plot, _write_plot)):
+            if path is None:
+                continue
+            try:
+                write(path, result)
+                written.append(path)
+            except NdsError as error:
+                errors.append(error)
+        return written, errors[0] if errors else None
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The files of a set: 0000.sol, 0001.sol, …, summary.csv; and one JSON file with all results."""
+
+    folder: Path | None = None
+    json: Path | None = None
+
+    def prepare(self, instance: Path) -> None:
+        """Make the folder, or raise now for whatever would fail later."""
+        check_paths(instance, self.json)
+        if self.folder is None:
+            return
+        if not self.folder.is_dir():
+            check_writable(self.folder)
+            try:
+                self.folder.mkdir(exist_ok=True)
+            except OSError as error:
+                raise InstanceError(f"cannot be made a folder ({error.strerror})", file=str(self.folder)) from None
+        check_writable(self.folder / "summary.csv")
+
+    def write(self, index: int, results: Sequence[Result], rows: Sequence[dict[str, Any]]) -> None:
+        """Write the newest result and bring the summary up to date."""
+        if self.folder is not None:
+            if results and rows[-1]["cost"] is not None:
+                _write_solution(self.folder / f"{index:04d}.sol", results[-1])
+            buffer = io.StringIO()
+            table = csv.DictWriter(buffer, SUMMARY, lineterminator="\n")
+            table.writeheader()
+            table.writerows(rows)
+            write_atomic(self.folder / "summary.csv", buffer.getvalue().encode())
+        if self.json is not None:
+            text = json.dumps([plain(describe(result)) for result in results], ensure_ascii=False, allow_nan=False)
+            write_atomic(self.json, (text + "\n").encode())
+
+
+def summary_row(index: int, result: Result) -> dict[str, Any]:
+    """One line of the summary."""
+    report = result.report
+    values = (
+        index, plain_number(report.cost), plain_number(report.distance), plain_number(report.lost_prizes),
+        len(result.solution.routes), len(report.unserved), round(result.seconds, 3), result.iterations,
+        result.reconstructions, result.seed, result.stopped,
+    )  # fmt: skip
+    return dict(zip(SUMMARY, values, strict=True))
+
+
+def failed_row(index: int, unserved: int, seed: int) -> dict[str, Any]:
+    """The line of an instance for which no feasible solution was found."""
+    return dict.fromkeys(SUMMARY) | {"instance": index, "unserved": unserved, "seed": seed, "stopped": "no solution"}
+
+
+def _write_solution(path: Path, result: Result) -> None:
+    write_solution(path, result.solution, result.cost)
+
+
+def _write_plot(path: Path, result: Result) -> None:
+    result.plot(path)

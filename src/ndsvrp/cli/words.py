@@ -1,0 +1,83 @@
+"""Numbers and facts as a person reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from ndsvrp.metric import Metric
+from ndsvrp.problem import Problem
+from ndsvrp.variants import variant_of
+
+Facts = list[tuple[str, str]]
+"""Rows of two columns: what, and how much."""
+
+
+def console(stderr: bool = False) -> Console:
+    """A console that prints names as they are, whatever brackets or colons are in them."""
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+def print_facts(facts: Facts) -> None:
+    """Print two columns."""
+    width = max(len(what) for what, _ in facts)
+    for what, value in facts:
+        console().print(Text.assemble((f"{what:<{width}}  ", "dim"), value), soft_wrap=True)
+
+
+def number(value: float) -> str:
+    """Up to four decimals, as many as it takes."""
+    text = f"{value:,.4f}".rstrip("0").rstrip(".")
+    return text if value == 0 or text.strip("-0.") else f"{value:.3g}"
+
+
+def cost_of(cost: float, metric: Metric) -> str:
+    """A cost with the decimals its metric has."""
+    decimals = len(str(metric.scale)) - 1 if metric.is_integer else 4
+    return f"{cost:,.{decimals}f}"
+
+
+def plain_number(cost: float) -> str:
+    """A cost as in a `.sol` file: every digit, nothing else."""
+    return str(int(cost) if float(cost).is_integer() else float(cost))
+
+
+def spread(values: Iterable[float]) -> str:
+    """One number if all are the same, else the smallest and the largest."""
+    values = list(values)
+    low, high = min(values), max(values)
+    return number(low) if low == high else f"{number(low)} … {number(high)}"
+
+
+def amount(count: int, thing: str) -> str:
+    """`1 route`, `2 routes`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def variant_name(problem: Problem) -> str:
+    """The name the field has for this combination of constraints."""
+    return variant_of(problem).name.upper()
+
+
+def metric_reason(problem: Problem, file: Path, asked: str) -> str:
+    """Why the metric is what it is; the rule is that of `ndsvrp.read`."""
+    if asked != "auto":
+        return "as asked"
+    if file.suffix.lower() == ".npz":
+        return "auto: sets are plain floats"
+    if problem.distance is not None:
+        return "auto: a matrix of whole numbers" if problem.metric.is_integer else "auto: a matrix of plain floats"
+    return "auto: coordinates with time windows" if problem.has_windows else "auto: coordinates without time windows"
+
+
+def headline(problem: Problem, asked: str, instances: int | None = None) -> str:
+    """One line that says what a problem is, or what the first of a set is."""
+    words = [variant_name(problem), amount(problem.customers, "customer"), f"capacity {number(problem.capacity)}"]
+    if problem.vehicles is not None:
+        words.append(f"at most {amount(problem.vehicles, 'vehicle')}")
+    words.append(f"metric {problem.metric}" + (" (auto)" if asked == "auto" else ""))
+    lead = "" if instances is None else f"{amount(instances, 'instance')}, the first is "
+    return f"{lead}{problem.name}: {', '.join(words)}"

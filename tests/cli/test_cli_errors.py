@@ -1,0 +1,148 @@
+"""Bad input: one line on the error stream, exit code 2, no traceback, nothing written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parents[1] / "data"
+MESSAGES = {
+    re.match(r"[\w-]+\.\w+", line)[0]: line for line in (DATA / "broken-messages.txt").read_text("utf-8").splitlines()
+}
+
+
+@pytest.fixture
+def refused(nds, tmp_path):
+    """The one line a refused command line gives; what it should have written is not there."""
+
+    def run(*args):
+        before = sorted(tmp_path.rglob("*"))
+        answer = nds(*args, code=2)
+        assert answer.stderr.startswith("nds: ") and answer.stderr.count("\n") == 1
+        assert sorted(tmp_path.rglob("*")) == before
+        return answer.stderr.removeprefix("nds: ").rstrip("\n")
+
+    return run
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_broken_file(refused, monkeypatch, tmp_path, name):
+    monkeypatch.chdir(DATA / "broken")
+    toy = DATA / "small/toy.vrp"
+    files = ("--out", tmp_path / "out", "--json", tmp_path / "a.json")
+    if name.endswith(".sol"):
+        assert refused("check", toy, name) == MESSAGES[name]
+        assert refused("solve", toy, "--init", name, *files) == MESSAGES[name]
+    else:
+        assert refused("solve", name, *files) == MESSAGES[name]
+        assert refused("info", name) == MESSAGES[name]
+        if not name.endswith(".npz"):
+            assert refused("check", name, DATA / "small/toy.sol") == MESSAGES[name]
+
+
+def test_no_traceback_in_a_process_of_its_own(start_nds, tmp_path):
+    child = start_nds("solve", DATA / "broken/window-closed.vrp", "--out", tmp_path / "a.sol")
+    stdout, stderr = child.communicate(timeout=30)
+    assert (child.returncode, stdout, stderr.count("\n")) == (2, "", 1)
+    assert "window-closed.vrp:" in stderr
+
+
+TOY = DATA / "small/toy.vrp"
+SET = DATA / "sets/cvrp100.npz"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("solve", "no.vrp"), "no.vrp: no such file"),
+        (("solve", TOY, "--time", 0), "--time: 0 is not a number of seconds"),
+        (("solve", TOY, "--time", "nan"), "--time: nan is not a number of seconds"),
+        (("solve", TOY, "--time", "inf"), "--time: inf is not a number of seconds"),
+        (("solve", TOY, "--target", "nan"), "--target: nan is not a cost"),
+        (("solve", TOY, "--solver", "hgs"), "unknown solver 'hgs': one of auto, nds, sisr"),
+        (("solve", TOY, "--ruin", "x"), "unknown ruin 'x': one of string, related, random"),
+        (("solve", TOY, "--device", "tpu"), "unknown device 'tpu': one of auto, cpu, cuda"),
+        (("solve", TOY, "--preset", "x"), "unknown preset 'x': one of default, paper"),
+        (("solve", TOY, "--round", "up"), "unknown metric 'up' (known: auto, none, round, trunc, dimacs, exact)"),
+        (("solve", TOY, "--index", 1), f"{TOY}: no instance 1, the file holds one (0)"),
+        (("solve", SET, "--index", 9), f"{SET}: no instance 9, there are 2 (0 … 1)"),
+        (("solve", TOY, "--set", "removals=x"), "--set: removals is a whole number, not 'x'"),
+        (("solve", TOY, "--set", "blink=x"), "--set: blink is a number, not 'x'"),
+        (("solve", TOY, "--set", "scope=x"), "--set: scope is one of touched, all, not 'x'"),
+        (("solve", TOY, "--set", "ruin=x"), "--set: no setting 'ruin' (use --ruin)"),
+        (("solve", TOY, "--set", "blink=2"), "settings: blink must be between 0 and 0.999, got 2.0"),
+        (("solve", SET, "--plot", "a.png"), "--plot is for one instance: choose one of the set by --index"),
+        (("solve", SET, "--init", "a.sol"), "--init is for one instance: choose one of the set by --index"),
+        (("generate", "tsp", "-n", 5, "--out", "a.npz"), "unknown variant 'tsp' (known: cvrp, vrptw, pcvrp, pcvrptw)"),
+        (("generate", "cvrp", "-n", 5, "--out", "a.txt"), "a.txt: a set is written as .npz"),
+        (("generate", "vrptw", "-n", 5, "--seeds", "x", "--out", "a.npz"), "--seeds: 'x' is not a range like 2-6"),
+        (("bench", "table", "no.jsonl"), "no.jsonl: no such file"),
+    ],
+    ids=lambda value: "-".join(str(v) for v in value[:1] + value[2:]).strip("-") if isinstance(value, tuple) else "",
+)
+def test_message(refused, monkeypatch, tmp_path, args, message):
+    monkeypatch.chdir(tmp_path)
+    assert refused(*args) == message
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("solve",), ("solve", TOY, "--time", "x"), ("solve", TOY, "--iterations", 0), ("solve", TOY, "--seed", -1),
+     ("solve", TOY, "--seed", 10**30), ("solve", TOY, "--bogus"), ("no",), ("generate", "cvrp", "-n", 0, "--out", "a"),
+     ("solve", TOY, "--device", "cuda"), ("solve", TOY, "--ruin", "policy"), ("bench", "run", SET, "--solvers", "x"),
+     ("bench", "run", "nowhere"), ("bench", "run", SET, "--time", 0), ("solve", TOY, "--set", "x")],
+    ids=lambda args: "-".join(map(str, args[:1] + args[2:])),
+)  # fmt: skip
+def test_one_line(refused, args):
+    refused(*args)
+
+
+def test_outputs_are_checked_before_the_search(refused, tmp_path):
+    long = ("--time", 600)
+    nowhere = tmp_path / "no" / "a.sol"
+    for option in ("--out", "--json"):
+        assert refused("solve", TOY, *long, option, nowhere) == f"{nowhere}: cannot be written (No such directory)"
+        assert refused("solve", TOY, *long, option, tmp_path) == f"{tmp_path}: cannot be written (Is a directory)"
+    png = tmp_path / "no" / "a.png"
+    assert refused("solve", TOY, *long, "--plot", png) == f"{png}: cannot be written (No such directory)"
+    assert "pictures are written as" in refused("solve", TOY, *long, "--plot", tmp_path / "a.xyz")
+    matrix = DATA / "small/toymatrix.vrp"
+    assert "has no coordinates" in refused("solve", matrix, *long, "--plot", tmp_path / "a.png")
+    same = tmp_path / "same"
+    assert refused("solve", TOY, *long, "--out", same, "--json", same) == f"{same}: is given for two outputs"
+    assert refused("solve", SET, *long, "--out", nowhere) == f"{nowhere}: cannot be written (No such directory)"
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    assert "taken: cannot be made a folder (" in refused("solve", SET, *long, "--out", taken)
+
+
+def test_instance_is_not_overwritten(refused, tmp_path):
+    file = tmp_path / "toy.vrp"
+    file.write_bytes(TOY.read_bytes())
+    assert refused("solve", file, "--out", file) == f"{file}: is the instance itself, it would be overwritten"
+    assert file.read_bytes() == TOY.read_bytes()
+
+
+def test_start_that_does_not_fit(refused, tmp_path):
+    start = tmp_path / "start.sol"
+    start.write_text("Route #1: 1 2\nCost: 5\n")
+    message = refused("solve", TOY, "--init", start)
+    assert message.startswith(f"{start}: init: the initial solution is infeasible: ")
+
+
+def test_warning_is_one_line(nds, tmp_path):
+    file = tmp_path / "remark.vrp"
+    file.write_text((DATA / "small/toy.vrp").read_text().replace("TYPE : CVRP", "TYPE : CVRP\nWEATHER : fine"))
+    answer = nds("info", file)
+    assert re.fullmatch(r"nds: warning: .*WEATHER.*\n", answer.stderr)
+
+
+def test_a_bug_shows_itself(nds, monkeypatch):
+    def broken(*args, **kwargs):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("ndsvrp.cli.inspect.check", broken)
+    with pytest.raises(ZeroDivisionError):
+        nds("check", TOY, DATA / "small/toy.sol")

@@ -1,0 +1,184 @@
+"""`nds solve`: files, sets, limits, interruption."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import signal
+import time
+
+import pytest
+
+import ndsvrp
+from ndsvrp.io import read_solution
+
+
+@pytest.fixture
+def instance(data):
+    return data / "lib/X/X-n106-k14.vrp"
+
+
+def test_writes_what_it_found(nds, instance, tmp_path):
+    out, report, picture = tmp_path / "a.sol", tmp_path / "a.json", tmp_path / "a.png"
+    answer = nds("solve", instance, "--iterations", 5, "--seed", 3, "--out", out, "--json", report, "--plot", picture)
+    solution, cost = read_solution(out)
+    assert ndsvrp.check(ndsvrp.read(instance), solution).feasible
+    told = json.loads(report.read_text())
+    assert told["cost"] == cost
+    assert (told["seed"], told["iterations"], told["stopped"]) == (3, 5, "iterations")
+    assert [tuple(route) for route in told["routes"]] == list(solution.routes)
+    assert told["settings"]["solver"] == "sisr"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.png", "a.sol"]
+    assert f"cost        {cost:,.0f}\n" in answer.stdout
+    assert "metric round (auto)" in answer.stdout
+    assert "solver sisr (auto), ruin string, device cpu (auto), 1 chain on 1 thread\n" in answer.stdout
+    assert re.search(r"gap +\+\d+\.\d\d % to the best known 26,362 \(", answer.stdout)
+    nds("check", instance, out)
+
+
+def test_same_seed_same_routes_whatever_the_threads(nds, instance, tmp_path):
+    files = [tmp_path / f"{i}.sol" for i in range(3)]
+    for file, threads, seed in zip(files, (1, 2, 1), (1, 1, 2), strict=True):
+        nds("solve", instance, "--iterations", 3, "--chains", 2, "--threads", threads, "--seed", seed, "--out", file)
+    one, two, other = (file.read_text() for file in files)
+    assert one == two
+    assert one != other
+
+
+def test_quiet_prints_the_cost_alone(nds, instance, data):
+    answer = nds("solve", instance, "--iterations", 2, "--quiet")
+    assert re.fullmatch(r"\d+\n", answer.stdout)
+    assert answer.stderr == ""
+    answer = nds("solve", data / "sets/cvrp100.npz", "--iterations", 2, "-q")
+    assert re.fullmatch(r"\d+\.\d+\n\d+\.\d+\n", answer.stdout)
+
+
+def test_limits(nds, instance, data):
+    known = data / "lib/X/X-n106-k14.sol"
+    answer = nds("solve", instance, "--time", 30, "--target", 26362, "--init", known)
+    assert "stopped by  target reached" in answer.stdout
+    assert "iterations  0" in answer.stdout
+    answer = nds("solve", instance, "--iterations", 1000, "--patience", 2, "--init", known)
+    assert "stopped by  no better solution for long enough" in answer.stdout
+    answer = nds("solve", instance, "--time", 0.2)
+    assert "at most 0.2 s" in answer.stdout
+    assert "stopped by  time limit" in answer.stdout
+    answer = nds("solve", instance, "--target", 1e9)
+    assert "at most 30 s (the default; --time or --iterations)" in answer.stdout
+
+
+def test_start_from_a_solution_is_never_worse(nds, instance, data):
+    answer = nds("solve", instance, "--iterations", 3, "--init", data / "lib/X/X-n106-k14.sol", "-q")
+    assert answer.stdout == "26362\n"
+
+
+def test_settings_reach_the_search(nds, instance, tmp_path):
+    file = tmp_path / "a.json"
+    nds("solve", instance, "--iterations", 2, "--solver", "nds", "--ruin", "related", "--round", "exact",
+        "--set", "rollouts=20", "--set", "scope=all", "--set", "sorted_orders=true", "--set", "hot=0.2",
+        "--json", file)  # fmt: skip
+    told = json.loads(file.read_text())
+    settings = told["settings"]
+    assert (settings["solver"], settings["ruin"], settings["rollouts"]) == ("nds", "related", 20)
+    assert (settings["scope"], settings["sorted_orders"], settings["hot"]) == ("all", True, 0.2)
+    assert (told["problem"]["metric"], settings["chains"]) == ("exact", 8)
+
+
+def test_preset_paper(nds, data, tmp_path):
+    file = tmp_path / "a.json"
+    nds("solve", data / "sets/cvrp100.npz", "--index", 1, "--iterations", 1, "--solver", "nds", "--preset", "paper",
+        "--json", file)  # fmt: skip
+    told = json.loads(file.read_text())
+    names = ("chains", "rollouts", "removals", "orders", "threshold", "hot", "cold")
+    assert [told["settings"][name] for name in names] == [8, 200, 15, 5, 15.0, 0.1, 0.001]
+    assert told["problem"]["name"] == "cvrp100-0001"
+
+
+def test_set_is_solved_one_by_one(nds, data, tmp_path):
+    out, report = tmp_path / "out", tmp_path / "all.json"
+    answer = nds("solve", data / "sets/pcvrp100.npz", "--iterations", 3, "--out", out, "--json", report)
+    assert sorted(path.name for path in out.iterdir()) == ["0000.sol", "0001.sol", "summary.csv"]
+    rows = list(csv.DictReader((out / "summary.csv").open()))
+    costs = []
+    for index, row in enumerate(rows):
+        problem = ndsvrp.read(data / "sets/pcvrp100.npz", index=index)
+        solution, cost = read_solution(out / f"{index:04d}.sol")
+        judged = ndsvrp.check(problem, solution)
+        assert judged.feasible
+        assert float(row["cost"]) == cost == pytest.approx(judged.cost)
+        assert int(row["unserved"]) == len(judged.unserved)
+        costs.append(cost)
+    assert [told["cost"] for told in json.loads(report.read_text())] == costs
+    assert f"mean cost {sum(costs) / 2:.4f}".rstrip("0") in answer.stdout
+    nds("solve", data / "sets/pcvrp100.npz", "--iterations", 3, "--out", out)  # the folder may be there already
+
+
+def test_set_of_one_is_a_set(nds, tmp_path):
+    nds("generate", "cvrp", "-n", 50, "--out", tmp_path / "one.npz")
+    nds("solve", tmp_path / "one.npz", "--iterations", 2, "--out", tmp_path / "out")
+    assert (tmp_path / "out/0000.sol").exists()
+
+
+def test_fleet_too_small(nds, fleet, tmp_path):
+    answer = nds("solve", fleet(4), "--iterations", 5, "--out", tmp_path / "a.sol", code=3)
+    assert answer.stderr.count("\n") == 1
+    count, names = re.search(r"leave (\d+) required customers unserved: ([\d, ]+)$", answer.stderr).groups()
+    named = [int(name) for name in names.split(", ")]
+    assert len(set(named)) == int(count) == 10
+    assert all(1 <= name <= 30 for name in named)
+    assert not (tmp_path / "a.sol").exists()
+    nds("solve", fleet(6), "--iterations", 20, "--out", tmp_path / "a.sol")
+
+
+def test_set_with_a_fleet_too_small_goes_on(nds, tmp_path):
+    problems = ndsvrp.generate("cvrp", 40, count=3, capacity=20)
+    ndsvrp.write_set(
+        tmp_path / "tight.npz", [p.replace(vehicles=v) for p, v in zip(problems, (40, 1, 40), strict=True)]
+    )
+    answer = nds("solve", tmp_path / "tight.npz", "--iterations", 3, "--out", tmp_path / "out", code=3)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0000.sol", "0002.sol", "summary.csv"]
+    rows = list(csv.DictReader((tmp_path / "out/summary.csv").open()))
+    assert [row["stopped"] for row in rows] == ["iterations", "no solution", "iterations"]
+    assert answer.stderr.startswith("nds: tight-0001: no feasible solution found")
+
+
+def test_interrupted_search_is_written(start_nds, nds, instance, tmp_path):
+    out, report, picture = tmp_path / "a.sol", tmp_path / "a.json", tmp_path / "a.png"
+    child = start_nds("solve", instance, "--time", 60, "--out", out, "--json", report, "--plot", picture)
+    line = child.stderr.readline()
+    assert re.match(r"iteration \d[\d,]*  1\.\d s  best [\d,]+  temperature [\d.]+  \d+k? solutions/s$", line)
+    began = time.perf_counter()
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    child.send_signal(signal.SIGINT)  # an impatient one does not cost the result
+    stdout, stderr = child.communicate(timeout=20)
+    assert time.perf_counter() - began < 10
+    assert child.returncode == 130
+    assert "stopped by  interrupted" in stdout
+    assert "Traceback" not in stderr
+    assert json.loads(report.read_text())["stopped"] == "interrupted"
+    assert picture.stat().st_size > 1000
+    nds("check", instance, out)
+
+
+def test_interrupted_set_keeps_what_is_done(start_nds, data, tmp_path):
+    child = start_nds("solve", data / "sets/cvrp100.npz", "--time", 60, "--out", tmp_path / "out")
+    child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    stdout, _ = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0000.sol", "summary.csv"]
+    assert "mean cost" in stdout
+
+
+def test_interrupted_before_the_search(start_nds, data, tmp_path):
+    """Ctrl-C at any other time ends the command in silence."""
+    child = start_nds("generate", "cvrp", "-n", 2000, "--count", 20000, "--out", tmp_path / "a.npz")
+    time.sleep(1.0)
+    child.send_signal(signal.SIGINT)
+    _, stderr = child.communicate(timeout=20)
+    assert child.returncode in (130, -signal.SIGINT)  # the latter while Python itself is starting
+    assert child.returncode == -signal.SIGINT or "Traceback" not in stderr
+    assert list(tmp_path.iterdir()) == []

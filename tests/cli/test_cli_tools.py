@@ -1,0 +1,185 @@
+"""The other commands: check, info, generate, bench, settings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ndsvrp
+from ndsvrp.cli.inspect import fewest_vehicles
+from ndsvrp.cli.words import cost_of, number, plain_number
+from ndsvrp.metric import Metric
+from ndsvrp.search.settings import describe
+
+ROOT = Path(__file__).parents[2]
+
+
+def facts(answer):
+    """Two columns as a mapping."""
+    lines = [line.split("  ", 1) for line in answer.stdout.splitlines() if "  " in line]
+    return {what: value.strip() for what, value in lines}
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    [("X/X-n106-k14.vrp", "26,362"), ("Solomon/C101.txt", "827.3"), ("PCVRPTW/R1_10_1.vrp", "26,270.5")],
+)
+def test_check_of_published_solutions(nds, data, name, cost):
+    file = data / "lib" / name
+    told = facts(nds("check", file, file.with_suffix(".sol")))
+    assert told["feasible"] == "yes"
+    assert told["cost"] == cost
+    assert told["written"].endswith("which is right")
+    assert told["gap"].startswith(f"+0.00 % to the best known {cost} (")
+
+
+def test_check_of_a_wrong_cost(nds, data, tmp_path):
+    file, wrong = data / "lib/X/X-n106-k14.vrp", tmp_path / "wrong.sol"
+    wrong.write_text((data / "lib/X/X-n106-k14.sol").read_text().replace("26362", "26361"))
+    told = facts(nds("check", file, wrong, code=3))
+    assert (told["feasible"], told["written"]) == ("yes", "26,361, which is wrong")
+    wrong.write_text("\n".join(line for line in wrong.read_text().splitlines() if "Cost" not in line))
+    assert facts(nds("check", file, wrong))["written"] == "no cost"
+
+
+def test_check_names_every_violation(nds, data, tmp_path):
+    bad = tmp_path / "bad.sol"
+    bad.write_text("Route #1: 1 2 3\nRoute #2: 3 9\nCost: 1\n")
+    answer = nds("check", data / "small/toy.vrp", bad, code=3)
+    for words in ("route 1: load 12 is above the capacity 10", "route 2: customer 3 is served twice",
+                  "route 2: there is no customer 9", "1 required customers are not served: 4"):  # fmt: skip
+        assert words in answer.stdout
+    assert facts(answer)["feasible"] == "no"
+
+
+def test_info(nds, data):
+    told = facts(nds("info", data / "lib/Solomon/C101.txt"))
+    assert told["problem"] == "VRPTW (capacity, time windows)"
+    assert told["customers"] == "100"
+    assert told["vehicles"] == "at most 25; the demand takes at least 10"
+    assert told["metric"] == "dimacs (auto: coordinates with time windows)"
+    assert told["depot hours"] == "0 to 1,236"
+    assert told["best known"].startswith("827.3 (set Solomon, ")
+    told = facts(nds("info", data / "lib/Solomon/C101.txt", "--round", "none"))
+    assert told["metric"] == "none (as asked)"
+    assert "best known" not in told
+    told = facts(nds("info", data / "lib/PCVRPTW/R1_10_1.vrp"))
+    assert told["optional"] == "1,000 of 1,000 customers"
+    assert told["vehicles"] == "at most 100"
+    told = facts(nds("info", data / "small/toymatrix.vrp"))
+    assert told["distances"] == "asymmetric matrix"
+    assert "bounding box" not in told
+
+
+def test_info_of_a_set(nds, data):
+    told = facts(nds("info", data / "sets/pcvrp100.npz"))
+    assert told["instances"] == "2, pcvrp100-0000 … pcvrp100-0001"
+    assert told["metric"] == "none (auto: sets are plain floats)"
+    assert facts(nds("info", data / "sets/pcvrp100.npz", "--index", 1))["name"] == "pcvrp100-0001"
+
+
+def test_fewest_vehicles():
+    problem = ndsvrp.Problem(coordinates=[[0, 0]] * 5, demand=[0, 3, 4, 5, 6], capacity=9)
+    assert fewest_vehicles(problem) == 2
+    assert fewest_vehicles(problem.replace(prize=[0, 0, 1, 1, 1])) == 1
+    assert fewest_vehicles(problem.replace(prize=[0, 1, 1, 1, 1])) == 0
+
+
+def test_generate(nds, tmp_path):
+    set_path, again = tmp_path / "set.npz", tmp_path / "again.npz"
+    answer = nds("generate", "vrptw", "-n", 30, "--count", 4, "--seed", 1, "--out", set_path)
+    assert "4 instances of clustered VRPTW with 30 customers" in answer.stdout
+    problems = ndsvrp.read_set(set_path)
+    assert len(problems) == 4 and problems[0].customers == 30
+    nds("generate", "vrptw", "-n", 30, "--count", 4, "--seed", 1, "--out", again)
+    assert set_path.read_bytes() == again.read_bytes()
+
+
+def test_generate_with_every_parameter(nds, tmp_path):
+    out = tmp_path / "set.npz"
+    nds("generate", "pcvrptw", "-n", 40, "--layout", "clustered", "--depot", "cornered", "--places", "random-clustered",
+        "--seeds", "3-4", "--halving", 20, "--demand", "unitary", "--route-size", "3-5", "--horizon", 3, "--width", 0.2,
+        "--service", 0.1, "--tick", 0.01, "--prize-low", 0.3, "--prize-high", 0.4, "--prize-share", 0, "--first", 2,
+        "--out", out)  # fmt: skip
+    problem = ndsvrp.read(out)
+    assert problem.coordinates[0].tolist() == [0, 0]
+    assert set(problem.demand[1:]) == {1}
+    assert problem.horizon == 3
+    assert problem.service[1] == pytest.approx(0.1)
+    assert problem.prize[1:].min() >= 0.3 and problem.prize[1:].max() <= 0.4
+    nds("generate", "cvrp", "-n", 40, "--smallest", 5, "--largest", 6, "--capacity", 12, "--out", out)
+    problem = ndsvrp.read(out)
+    assert set(problem.demand[1:]) == {5, 6} and problem.capacity == 12
+    answer = nds("generate", "cvrp", "-n", 40, "--horizon", 5, "--out", out, code=2)
+    assert "'windows' were given, which a uniform cvrp does not have" in answer.stderr
+
+
+def test_bench(nds, data, tmp_path):
+    rows = tmp_path / "new" / "rows.jsonl"
+    command = (
+        "bench",
+        "run",
+        data / "sets/cvrp100.npz",
+        "--solvers",
+        "sisr",
+        "--time",
+        0.2,
+        "--instances",
+        "0",
+        "--out",
+        rows,
+    )
+    answer = nds(*command)
+    assert answer.stderr.startswith("[1/1] cvrp100 0000 sisr: ")
+    assert "sisr" in answer.stdout and "1/1" in answer.stdout
+    assert len(rows.read_text().splitlines()) == 1
+    nds(*command)
+    assert len(rows.read_text().splitlines()) == 1, "a run that is there is not run again"
+    assert "mean cost" in nds("bench", "table", rows).stdout
+    row = json.loads(rows.read_text())
+    rows.write_text(json.dumps(row | {"error": "it broke", "feasible": None}) + "\n")
+    assert "it broke" in nds("bench", "table", rows).stdout
+
+
+def test_settings(nds):
+    printed = nds("settings").stdout
+    for name, _, _ in describe():
+        assert name in printed
+
+
+def test_settings_page_is_up_to_date(nds):
+    page = nds("settings", "--markdown").stdout
+    assert (ROOT / "docs/settings.md").read_text(encoding="utf-8") == page, "nds settings --markdown > docs/settings.md"
+
+
+def test_help_and_version(nds):
+    assert nds("--version").stdout == f"nds {ndsvrp.__version__}\n"
+    for command in ((), ("solve",), ("check",), ("info",), ("generate",), ("settings",), ("bench",), ("bench", "run")):
+        assert "Usage: nds" in nds(*command, "--help").stdout
+    assert "Usage: nds" in nds(code=2).stdout
+
+
+def test_command_starts_without_heavy_libraries():
+    code = "import sys, ndsvrp.cli; print({'torch', 'matplotlib', 'scipy', 'pyvrp'} & set(sys.modules))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout == "set()\n"
+
+
+def test_numbers_as_they_are_shown():
+    assert [number(v) for v in (0, 1000, 0.05, 1e-7, 12.34567, -0.5)] == [
+        "0",
+        "1,000",
+        "0.05",
+        "1e-07",
+        "12.3457",
+        "-0.5",
+    ]
+    assert cost_of(26362.0, Metric.ROUND) == "26,362"
+    assert cost_of(827.3, Metric.DIMACS) == "827.3"
+    assert cost_of(827.3, Metric.EXACT) == "827.300"
+    assert cost_of(15.5, Metric.NONE) == "15.5000"
+    assert (plain_number(26362.0), plain_number(827.3)) == ("26362", "827.3")

@@ -1,0 +1,55 @@
+"""What the README and the examples show works."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_problem_from_arrays(capsys):
+    result = load("from_arrays").main(seconds=0.3)
+    assert result.report.feasible and len(result.solution.routes) <= 10
+    assert capsys.readouterr().out.startswith("cost ")
+
+
+def test_ruin_of_ones_own():
+    result = load("own_ruin").main(iterations=20)
+    assert result.report.feasible
+    assert result.settings["ruin"] == "function"
+    assert result.trace[-1].cost < result.trace[0].cost
+
+
+def test_python_of_the_readme(monkeypatch, tmp_path):
+    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
+    assert "time=30" in code
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    exec(compile(code.replace("time=30", "time=0.3"), "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("folder", ["src/ndsvrp", "native"])
+def test_module_map_lists_every_file(folder):
+    files = [file for kind in ("*.py", "*.hpp", "*.cpp", "*.cu") for file in (ROOT / folder).rglob(kind)]
+    present = Counter(f"{file.parent.name}/" if file.name == "__init__.py" else file.name for file in files)
+    listed = Counter(re.findall(r"^ {4,}(?:\w+/)*?(\w+/|\w+\.\w+) ", README, re.MULTILINE))
+    missing = present - listed - Counter(["ndsvrp/"])
+    assert not missing, f"lines of the README's module map are missing for {sorted(missing)}"
+
+
+def test_links_of_the_readme():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
