@@ -182,3 +182,12 @@ def test_interrupted_before_the_search(start_nds, data, tmp_path):
     assert child.returncode in (130, -signal.SIGINT)  # the latter while Python itself is starting
     assert child.returncode == -signal.SIGINT or "Traceback" not in stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_reading_does_not_lose_the_result(start_nds, instance, tmp_path):
+    out = tmp_path / "a.sol"
+    child = start_nds("solve", instance, "--time", 1.5, "--out", out)
+    child.stdout.close()
+    child.stderr.close()
+    assert child.wait(timeout=30) == 0
+    assert out.exists()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ndsvrp.bench.solvers import KNOWN
-from ndsvrp.cli.words import console, number
+from ndsvrp.cli.words import console, number, say
 from ndsvrp.errors import InstanceError
 
 app = typer.Typer(no_args_is_help=True, help="Compare solvers, and measure the speed of the core.")
@@ -80,4 +79,4 @@ def _print_row(done: int, total: int, row: dict[str, Any]) -> None:
         outcome = f"skipped: {row['skipped']}"
     else:
         outcome = f"{number(row['cost'])}" + ("" if row["feasible"] else " infeasible") + f" in {row['seconds']:.1f} s"
-    print(f"[{done}/{total}] {row['set']} {row['instance']} {row['solver']}: {outcome}", file=sys.stderr, flush=True)
+    say(f"[{done}/{total}] {row['set']} {row['instance']} {row['solver']}: {outcome}", error=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ndsvrp.cli.words import amount, cost_of
+from ndsvrp.cli.words import amount, cost_of, say
 from ndsvrp.metric import Metric
 from ndsvrp.search.result import Progress
 
@@ -105,4 +104,4 @@ def watch(console: Console, metric: Metric, *, quiet: bool, prefix: str = "") ->
         return Silence()
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveLine(console, metric, prefix)
-    return PlainLines(metric, prefix, lambda line: print(line, file=sys.stderr, flush=True))
+    return PlainLines(metric, prefix, lambda line: say(line, error=True))

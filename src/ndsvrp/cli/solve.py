@@ -17,7 +17,7 @@ from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import Index, InstanceFile, Round
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import watch
-from ndsvrp.cli.words import Facts, amount, console, cost_of, headline, number, plain_number, print_facts
+from ndsvrp.cli.words import Facts, amount, console, cost_of, headline, number, plain_number, print_facts, say
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.problem import Problem
@@ -151,21 +151,21 @@ def solve_command(
     files.check(file, problem)
     start = read_solution(init)[0] if init is not None else None
     if not quiet:
-        print(headline(problem, round_))
-        print(limit, flush=True)
+        say(headline(problem, round_))
+        say(limit)
     with Interrupts() as interrupts:
         try:
             result = _search(interrupts, problem, {**how, "init": start}, quiet=quiet)
         except InstanceError as refused:
             raise refused.located(str(init)) if refused.field == "init" else refused from None
-        written, error = files.write(result)  # before anything is printed: a broken pipe must not lose the result
+        written, error = files.write(result)
         if quiet:
-            print(plain_number(result.cost))
+            say(plain_number(result.cost))
         else:
-            print(_chosen(result, solver, device))
+            say(_chosen(result, solver, device))
             print_facts(_facts(result))
             if written:
-                print(f"wrote {', '.join(map(str, written))}")
+                say(f"wrote {', '.join(map(str, written))}")
     if error is not None:
         raise error
     if result.stopped == "interrupted":
@@ -176,9 +176,9 @@ def _solve_set(
     file: Path, problems: list[Problem], asked: str, how: dict[str, Any], limit: str, folder: Folder, *, quiet: bool
 ) -> None:
     folder.prepare(file)
-    say: Callable[[str], None] = (lambda text: None) if quiet else (lambda text: print(text, flush=True))
-    say(headline(problems[0], asked, len(problems)))
-    say(f"{limit}, each")
+    tell: Callable[[str], None] = (lambda text: None) if quiet else say
+    tell(headline(problems[0], asked, len(problems)))
+    tell(f"{limit}, each")
     results: list[Result] = []
     rows: list[dict[str, Any]] = []
     failure: NoSolutionError | None = None
@@ -196,14 +196,14 @@ def _solve_set(
                 cost, brief = plain_number(result.cost), _brief(result)
             folder.write(index, results, rows)
             if index == 0 and results:
-                say(_chosen(results[0], how["solver"], how["device"]))
-            print(cost if quiet else f"{index:04d}  {brief}", flush=True)
+                tell(_chosen(results[0], how["solver"], how["device"]))
+            say(cost if quiet else f"{index:04d}  {brief}")
             if interrupts.asked:
                 break
     if results:
-        say(f"mean cost {number(fmean(result.cost for result in results))} of {amount(len(results), 'instance')}")
+        tell(f"mean cost {number(fmean(result.cost for result in results))} of {amount(len(results), 'instance')}")
     if folder.folder is not None:
-        say(f"wrote {folder.folder}")
+        tell(f"wrote {folder.folder}")
     if len(rows) < len(problems) or (results and results[-1].stopped == "interrupted"):
         raise typer.Exit(130)
     if failure is not None:

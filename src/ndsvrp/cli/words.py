@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,11 +23,24 @@ def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
 
 
+def say(text: str, *, error: bool = False) -> None:
+    """Print a line at once. That nobody reads it any more (`| head -1`) does not end a search."""
+    stream = sys.stderr if error else sys.stdout
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def print_facts(facts: Facts) -> None:
     """Print two columns."""
     width = max(len(what) for what, _ in facts)
+    target = console()
     for what, value in facts:
-        console().print(Text.assemble((f"{what:<{width}}  ", "dim"), value), soft_wrap=True)
+        if target.is_terminal:
+            target.print(Text.assemble((f"{what:<{width}}  ", "dim"), value), soft_wrap=True)
+        else:
+            say(f"{what:<{width}}  {value}")
 
 
 def number(value: float) -> str:
