@@ -145,6 +145,17 @@ def test_bench(nds, data, tmp_path):
     assert "it broke" in nds("bench", "table", rows).stdout
 
 
+def test_bench_speed(nds, data, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    answer = nds("bench", "speed", "--sizes", "60", "--variants", "cvrp", "--time", 0.05, "--out", rows)
+    assert "cvrp60" in answer.stdout and answer.stderr.count("per second") == 2
+    assert [json.loads(line)["scope"] for line in rows.read_text().splitlines()] == ["touched", "all"]
+    answer = nds("bench", "speed", data / "sets/cvrp100.npz", "--index", 1, "--time", 0.05)
+    assert "cvrp100-0001" in answer.stdout
+    for wrong in (("--sizes", "x"), ("--variants", "x"), ("--time", "0"), (data / "no.npz",)):
+        assert nds("bench", "speed", *wrong, code=2).stderr.count("\n") == 1
+
+
 def test_settings(nds):
     printed = nds("settings").stdout
     for name, _, _ in describe():

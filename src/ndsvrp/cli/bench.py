@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from ndsvrp.bench.solvers import KNOWN
 from ndsvrp.cli.words import console, number, say
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NdsError
 
 app = typer.Typer(no_args_is_help=True, help="Compare solvers, and measure the speed of the core.")
 
@@ -60,6 +61,41 @@ def table_command(
 
     read_text(file)  # says in one line what is wrong with the file, if there is one
     console().print(table(read_rows(file)))
+
+
+@app.command("speed")
+def speed_command(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="An instance; by default generated ones of every kind and size."),
+    ] = None,
+    index: Annotated[int, typer.Option(min=0, metavar="I", help="Which instance of an .npz set, from 0.")] = 0,
+    sizes: Annotated[str | None, typer.Option(metavar="N,N", help="Customers of the generated instances.")] = None,
+    variants: Annotated[str | None, typer.Option(metavar="NAMES", help="Kinds of the generated instances.")] = None,
+    time: Annotated[float, typer.Option(metavar="S", help="Seconds per instance and scope.")] = 2.0,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per measurement.")] = None,
+) -> None:
+    """Measure reconstructions per second on one core, over touched routes and over all routes."""
+    from ndsvrp.bench import speed
+
+    if not 0 < time < math.inf:
+        raise NdsError(f"--time: {time:g} is not a number of seconds")
+    counts = speed.SIZES if sizes is None else [_count(word) for word in sizes.split(",")]
+    kinds = speed.VARIANTS if variants is None else variants.split(",")
+    if out is not None:
+        _prepare(out)
+
+    def print_rate(row: dict[str, Any]) -> None:
+        say(f"{row['instance']}, {row['scope']} routes: {row['per_second']:,.0f} per second", error=True)
+
+    rows = speed.run(file, index, counts, kinds, time, out, print_rate)
+    console().print(speed.table(rows))
+
+
+def _count(word: str) -> int:
+    if not (word.isascii() and word.isdecimal() and int(word) > 0):
+        raise NdsError(f"--sizes: '{word}' is not a number of customers")
+    return int(word)
 
 
 def _prepare(out: Path) -> None:
