@@ -148,7 +148,14 @@ class Chains {
   }
 
   void replace(In<i32> source, In<i32> target) {
-    for (size_t i = 0; i < source.size(); ++i) chains_.at(target.data()[i]).copy_from(chains_.at(source.data()[i]));
+    for (size_t i = 0; i < source.size(); ++i) {
+      const ChainData& from = chains_.at(source.data()[i]);
+      ChainData& to = chains_.at(target.data()[i]);
+      if (&from == &to) continue;
+      if (to.chain.best_is_now) core_.save_best(to.chain);
+      to.copy_from(from);
+      if (to.chain.now.cost < to.chain.best_cost) start_from_now(to.chain);
+    }
   }
 
   Out<i64> costs(bool best) const {
@@ -228,9 +235,12 @@ class Chains {
 NB_MODULE(_core, m) {
   m.attr("REQUIRED") = kRequired;
   nb::class_<InstanceData>(m, "Instance")
-      .def_prop_ro("near", [](const InstanceData& d) {
-        return array(std::vector<i32>(d.near), {size_t(d.in.n) + 1, size_t(d.in.near_count)});
-      });
+      .def_prop_ro(
+          "near",
+          [](const InstanceData& d) {
+            return array(std::vector<i32>(d.near), {size_t(d.in.n) + 1, size_t(d.in.near_count)});
+          },
+          nb::rv_policy::automatic);
   m.def("make_instance", &make_instance, nb::kw_only(), "capacity"_a, "vehicles"_a, "demand"_a, "ready"_a.none(),
         "due"_a.none(), "service"_a.none(), "prize"_a.none(), "x"_a.none(), "y"_a.none(), "scale"_a, "box_margin"_a,
         "xd"_a.none(), "yd"_a.none(), "whole_scale"_a, "whole_shift"_a, "length"_a.none(), "time"_a.none(),

@@ -48,20 +48,19 @@ class ChainData {
  public:
   ChainData(const Instance& in, const Core& core) : in_(&in) {
     const size_t nodes = size_t(in.n) + 1, pool = size_t(core.pool_per_customer) * in.n + 96;
+    const size_t routes = 2 * nodes;  // those that a step empties still count while it opens others
     const bool windows = in.due != nullptr;
-    ints_.reserve(pool * (windows ? 4 : 2) + nodes * 10 + 2 * nodes);
-    floats_.reserve(nodes * 4);
+    ints_.reserve(pool * (windows ? 4 : 2) + nodes * 4 + routes * 7);
+    floats_.reserve(routes * 4);
     Solution& s = chain.now;
     s.room = i32(pool) - 32;  // places are read in groups, beyond the end of a route
     s.at.node = ints_.take(pool);
     s.at.edge = ints_.take(pool);
     s.at.depart = windows ? ints_.take(pool) : nullptr;
     s.at.latest = windows ? ints_.take(pool) : nullptr;
-    for (i32** part : {&s.first, &s.slot, &s.size, &s.load, &s.box.inner, &s.box.leg, &s.route_of, &s.place_of,
-                       &s.absent, &s.absent_at}) {
-      *part = ints_.take(nodes);
-    }
-    for (float** part : {&s.box.left, &s.box.right, &s.box.low, &s.box.high}) *part = floats_.take(nodes);
+    for (i32** part : {&s.first, &s.slot, &s.size, &s.load, &s.box.inner, &s.box.leg}) *part = ints_.take(routes);
+    for (i32** part : {&s.route_of, &s.place_of, &s.absent, &s.absent_at}) *part = ints_.take(nodes);
+    for (float** part : {&s.box.left, &s.box.right, &s.box.low, &s.box.high}) *part = floats_.take(routes);
     chain.best_tour = ints_.take(2 * nodes);
   }
   ChainData(ChainData&&) = default;

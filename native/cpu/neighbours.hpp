@@ -41,7 +41,7 @@ inline std::vector<i32> near_by_points(const std::vector<float>& x, const std::v
         }
       }
       if (i32(found.size()) < count) continue;
-      const float safe = ring * cell;
+      const float safe = ring * cell * 0.9999f;  // rounding may put a point into the next cell
       inside = i32(std::count_if(found.begin(), found.end(), [&](auto& f) { return f.first <= safe * safe; }));
       if (inside >= count) break;
     }

@@ -22,17 +22,20 @@ NDS_FN void forget(Draft& draft) {
   draft.segments = 0;
 }
 
-// The routes of the removed customers, without them. Customers in no route are merely to be inserted.
+// The routes of the removed customers, without them. Customers in no route are merely to be inserted. Where the way by
+// a customer is shorter than the direct one (a matrix, or rounding), its route may be in time with it only: then all
+// customers of that route stay. Returns how many are removed.
 template <class R, class D>
-void strip(const Instance& in, const D& d, const Solution& s, Scratch& scratch, i32 count) {
+i32 strip(const Instance& in, const D& d, const Solution& s, Scratch& scratch, i32 count) {
   Draft& draft = scratch.stripped;
   draft.used = draft.segments = draft.opened = draft.left_outs = 0;
   draft.routes = s.routes;
   draft.delta = 0;
   for (i32 i = 0; i < count; ++i) {
-    const i32 route = s.route_of[scratch.removed[i]];
-    if (route < 0) continue;
-    draft.delta += R::prize(in, scratch.removed[i]);
+    const i32 removed = scratch.removed[i], route = s.route_of[removed];
+    if (route < 0 || !scratch.mark[removed]) continue;
+    const i64 before = draft.delta;
+    draft.delta += R::prize(in, removed);
     if (draft.segment_of[route] >= 0) continue;
     Segment& seg = new_segment<R>(draft, route, s.size[route]);
     const i32 from = s.first[route], end = from + s.size[route] + 1;
@@ -60,8 +63,20 @@ void strip(const Instance& in, const D& d, const Solution& s, Scratch& scratch, 
       --draft.routes;
     } else {
       R::refresh(in, d, draft.at, seg.first, seg.size);
+      if (!R::in_time(in, draft.at, seg.first, seg.size)) {
+        draft.used = seg.first;
+        draft.segment_of[route] = -1;
+        --draft.segments;
+        draft.delta = before;
+        for (i32 p = from + 1; p < end; ++p) scratch.mark[s.at.node[p]] = 0;
+      }
     }
   }
+  i32 left = 0;
+  for (i32 i = 0; i < count; ++i) {
+    if (scratch.mark[scratch.removed[i]]) scratch.removed[left++] = scratch.removed[i];
+  }
+  return left;
 }
 
 template <class R>
@@ -83,18 +98,19 @@ constexpr i32 kChunk = 64;  // places whose costs are computed together
 constexpr i32 kGroup = 8;   // … in groups of so many, without a remainder: what a compiler turns into vectors
 
 // The costs of putting c after each of `count` places from p on; kNever where it does not fit. Returns the least.
-// Works on whole groups: places beyond the route hold old entries of the pool, whose results are masked.
+// Works on whole groups: places beyond the route hold old entries of the pool, perhaps of a larger instance. The depot
+// stands in for them, and their results are masked.
 template <class R, class D, class L>
 NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Places& at, i32 p, i32 count, i32 c,
                  i32* __restrict cost, L lanes) {
   i32 to[kChunk + kGroup + 1], back[kChunk + kGroup + 1];
   const i32 *__restrict node = at.node + p, *__restrict edge = at.edge + p;
   const i32 stops = (count + kGroup) & -kGroup, gaps = (count + kGroup - 1) & -kGroup;
-  for (i32 i = lanes.lane; i < stops; i += L::W) to[i] = d.length(node[i], c);
+  for (i32 i = lanes.lane; i < stops; i += L::W) to[i] = d.length(i <= count ? node[i] : 0, c);
   to[stops] = 0;
   const i32* __restrict from = to + 1;
   if constexpr (!D::symmetric) {
-    for (i32 i = lanes.lane; i < stops; i += L::W) back[i] = d.length(c, node[i]);
+    for (i32 i = lanes.lane; i < stops; i += L::W) back[i] = d.length(c, i <= count ? node[i] : 0);
     back[stops] = 0;
     from = back + 1;
   }
@@ -105,7 +121,8 @@ NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Places& at, i
     if constexpr (D::symmetric) {
       fits &= probe.fits_place(at, p + i, to[i], from[i]);
     } else if constexpr (R::windows) {
-      fits &= probe.fits_place(at, p + i, d.time(node[i], c), d.time(c, node[i + 1]));
+      const i32 a = fits ? node[i] : 0, b = fits ? node[i + 1] : 0;
+      fits &= probe.fits_place(at, p + i, d.time(a, c), d.time(c, b));
     }
     cost[i] = fits ? to[i] + from[i] - edge[i] : kNever;
     low = least(low, cost[i]);

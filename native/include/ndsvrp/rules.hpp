@@ -17,6 +17,7 @@ struct Capacity {
   NDS_FN static void refresh(const Instance&, const D&, const Places&, i32, i32) {}
   template <class D>
   NDS_FN static void inserted(const Instance&, const D&, const Places&, i32, i32, i32) {}
+  NDS_FN static bool in_time(const Instance&, const Places&, i32, i32) { return true; }
 };
 
 struct TimeWindows {
@@ -58,6 +59,16 @@ struct TimeWindows {
     for (i32 p = last - 1; p >= first; --p) at.latest[p] = latest(in, d, at, p);
   }
 
+  // Whether it starts nowhere after the due date.
+  NDS_FN static bool in_time(const Instance& in, const Places& at, i32 first, i32 size) {
+    bool fine = true;
+    for (i32 p = first + 1; p <= first + size + 1; ++p) {
+      const i32 node = at.node[p];
+      fine &= at.depart[p] - in.service[node] <= in.due[node];
+    }
+    return fine;
+  }
+
   // A customer has been put at place p: forwards and backwards until nothing changes any more.
   template <class D>
   NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size, i32 p) {
@@ -88,6 +99,7 @@ struct Prizes {
   NDS_FN static void refresh(const Instance&, const D&, const Places&, i32, i32) {}
   template <class D>
   NDS_FN static void inserted(const Instance&, const D&, const Places&, i32, i32, i32) {}
+  NDS_FN static bool in_time(const Instance&, const Places&, i32, i32) { return true; }
 };
 
 template <class A, class B>
@@ -115,9 +127,12 @@ struct Rules {
   NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size, i32 p) {
     (Rule::inserted(in, d, at, first, size, p), ...);
   }
+  NDS_FN static bool in_time(const Instance& in, const Places& at, i32 first, i32 size) {
+    return (Rule::in_time(in, at, first, size) && ...);
+  }
   // What it costs to leave the customer out.
-  NDS_FN static i32 prize(const Instance& in, i32 c) {
-    if constexpr (optional) return in.prize[c];
+  NDS_FN static i64 prize(const Instance& in, i32 c) {
+    if constexpr (optional) return in.prize[c] == kRequired ? kMissing : in.prize[c];
     return 0;
   }
 };

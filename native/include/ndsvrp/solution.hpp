@@ -26,6 +26,10 @@ template <class R>
 void compact(Solution& s, const Places& spare) {
   i32 used = 0;
   for (i32 r = 0; r < s.routes; ++r) {
+    if (s.size[r] == 0) {  // about to go, or to be written: takes no place
+      s.slot[r] = 0;
+      continue;
+    }
     copy_places<R>(spare, used, s.at, s.first[r], s.size[r] + 2);
     s.first[r] = used;
     s.slot[r] = slot_for(s.size[r]);
@@ -165,7 +169,7 @@ void clear(const Instance& in, Solution& s) {
     s.route_of[c] = -1;
     if constexpr (R::optional) {
       add_absent(in, s, c);
-      s.cost += in.prize[c];
+      s.cost += R::prize(in, c);
     }
   }
 }
@@ -187,7 +191,7 @@ void add_route(const Instance& in, const D& d, Solution& s, const i32* customers
     s.load[r] += in.demand[c];
     if constexpr (R::optional) {
       drop_absent(in, s, c);
-      s.cost -= in.prize[c];
+      s.cost -= R::prize(in, c);
     }
     s.route_of[c] = r;
     s.place_of[c] = p;

@@ -46,8 +46,7 @@ Draft& reconstruct(const Instance& in, const Solution& s, Scratch& scratch, cons
                    u64 key, L lanes) {
   const D d(in);
   Random random{key_of(key, 0)};
-  const i32 count = take_apart(in, s, scratch, recipe, given, random);
-  strip<R>(in, d, s, scratch, count);
+  const i32 count = strip<R>(in, d, s, scratch, take_apart(in, s, scratch, recipe, given, random));
   for (i32 which = 0; which < recipe.orders; ++which) {
     Random ordering{key_of(key, 1 + u64(which))};
     arrange(in, recipe, scratch.removed, count, which, scratch.order, ordering);

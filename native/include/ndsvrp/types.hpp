@@ -13,8 +13,10 @@ using u32 = unsigned int;
 using i64 = long long;
 using u64 = unsigned long long;
 
-// Lengths, times and prizes are whole ticks. A required customer that a limited fleet leaves out costs this much.
+// Lengths, times and prizes are whole ticks, of at most 2^28. A required customer has this prize; a limited fleet may
+// leave it out all the same, and then it counts more than all optional ones together.
 constexpr i32 kRequired = 1 << 29;
+constexpr i64 kMissing = 1ll << 44;
 constexpr i32 kNever = 0x7fffffff;
 
 // A problem in ticks. Index 0 is the depot. Which pointers are set depends on the problem.

@@ -47,7 +47,7 @@ class CpuState:
 def make_instance(problem: Problem) -> Any:
     """The native form of a problem."""
     ticks = Ticks(problem)
-    points, whole = ticks.points, ticks.whole
+    points, exact, whole = ticks.points, ticks.exact_points, ticks.whole
     weights, ranks = ticks.sort_ranks()
     windows = problem.has_windows
     return _core.make_instance(
@@ -60,10 +60,10 @@ def make_instance(problem: Problem) -> Any:
         prize=ticks.prize,
         x=None if points is None else np.ascontiguousarray(points[:, 0], np.float32),
         y=None if points is None else np.ascontiguousarray(points[:, 1], np.float32),
-        scale=ticks.per_unit,
+        scale=1.0,
         box_margin=ticks.box_margin,
-        xd=None if points is None or whole is None else np.ascontiguousarray(points[:, 0]),
-        yd=None if points is None or whole is None else np.ascontiguousarray(points[:, 1]),
+        xd=None if exact is None else np.ascontiguousarray(exact[:, 0]),
+        yd=None if exact is None else np.ascontiguousarray(exact[:, 1]),
         whole_scale=whole[0] if whole else 0.0,
         whole_shift=whole[1] if whole else 0.0,
         length=ticks.length_matrix,

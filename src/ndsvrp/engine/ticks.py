@@ -4,6 +4,9 @@ Lengths, times and prizes become 32-bit integers, so that sums are exact in any 
 and all machines agree route by route. Under an integer metric a tick is the metric's own unit (a tenth for
 `dimacs`), and nothing is lost. Under `none` a tick is a power of two, small enough that the largest number of the
 problem takes 28 bits: finer than float32. What a person gets to see is computed anew by `check`, in float64.
+
+Float times and demands are rounded so that what fits in ticks passes `check`: a stop never takes less time than it
+does, and the tolerance of `check` makes up for it.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ import numpy.typing as npt
 
 from ndsvrp.errors import EngineError
 from ndsvrp.features import FEATURES
-from ndsvrp.metric import Metric
+from ndsvrp.metric import Floats, Metric
 from ndsvrp.problem import Problem
 
 Ints = npt.NDArray[np.int32]
 LARGEST = 1 << 28  # a start time, a service time and two lengths still add up within 32 bits
-REQUIRED = 1 << 29  # kRequired of the core: what leaving out a required customer counts
+REQUIRED = 1 << 29  # kRequired of the core: the prize that says that there is no leaving out
+NEARLY = 0.999  # of the tolerance of `check` is used: the rest is for the rounding of float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,29 +36,30 @@ class Ticks:
 
     @cached_property
     def per_unit(self) -> float:
-        """Ticks per unit of length, time and prize."""
-        metric = self.problem.metric
-        if metric.is_integer:
-            if self._largest() * metric.scale > LARGEST:
-                raise EngineError(
-                    f"numbers up to {self._largest():g} are too large for the metric '{metric}': use 'none'"
-                )
-            return float(metric.scale)
-        return float(2.0 ** np.floor(np.log2(LARGEST / self._largest())))
+        """Ticks per unit of length and prize."""
+        largest, metric = self._largest(), self.problem.metric
+        if not metric.is_integer:
+            return _power_of_two(LARGEST, largest)
+        if largest * metric.scale > LARGEST:
+            raise EngineError(f"numbers up to {largest:g} are too large for the metric '{metric}': use 'none'")
+        return float(metric.scale)
+
+    @cached_property
+    def per_time(self) -> float:
+        """Ticks per unit of time: that of lengths, unless durations are given apart."""
+        if self.problem.duration is None:
+            return self.per_unit
+        return _power_of_two(LARGEST, self._largest_time())
 
     def _largest(self) -> float:
-        problem = self.problem
         reach = self._reach()
         parts = [reach]
-        if problem.windows is not None:
-            parts.append(float(np.max(np.abs(problem.windows - problem.windows[0, 0]))))
-        if problem.service is not None:
-            parts.append(float(np.max(problem.service)))
-        if problem.duration is not None:
-            parts.append(float(np.max(problem.duration)))
-        if problem.prize is not None:  # beyond this, a prize says no more than: serve if at all possible
-            parts.append(min(float(np.max(problem.prize)), 64.0 * reach))
-        return max(max(parts), 1e-300)
+        if self.problem.has_windows and self.problem.duration is None:
+            parts.append(self._largest_time())
+        if self.problem.prize is not None:  # beyond this, a prize says no more than: serve if at all possible
+            prize = float(np.max(self.problem.prize))
+            parts.append(min(prize, 64.0 * reach) if reach > 0 else prize)
+        return max(parts)
 
     def _reach(self) -> float:
         """No length is larger."""
@@ -69,21 +74,23 @@ class Ticks:
 
     @cached_property
     def demand_per_unit(self) -> float:
-        """Whole demands stay as they are; fractions are counted in units of the capacity over 2^28."""
-        if self.problem.capacity_tolerance == 0 and self.problem.capacity < LARGEST:
+        """Whole demands stay as they are; fractions are counted in a power of two."""
+        most = 1 << 30
+        if self.problem.capacity_tolerance == 0 and self.problem.capacity <= most:
             return 1.0
-        return LARGEST / self.problem.capacity
+        return _power_of_two(most, self.problem.capacity)
 
     @property
     def capacity(self) -> int:
-        """Half the tolerance of `check`: the other half is left for the rounding of the demands."""
-        slack = 0.5 * self.problem.capacity_tolerance
+        """What a vehicle carries, in units of `demand`."""
+        slack = NEARLY * self.problem.capacity_tolerance
         return int(np.floor((self.problem.capacity + slack) * self.demand_per_unit))
 
     @property
     def demand(self) -> Ints:
-        demand = np.rint(self.problem.demand * self.demand_per_unit)
-        demand[self._unreachable()] = LARGEST + 1  # fits no vehicle
+        """What each customer takes, rounded up; more than any vehicle has for those nobody can serve."""
+        demand = np.ceil(self.problem.demand * self.demand_per_unit)
+        demand[self._unreachable()] = self.capacity + 1  # fits no vehicle
         return demand.astype(np.int32)
 
     def _unreachable(self) -> npt.NDArray[np.bool_]:
@@ -93,30 +100,72 @@ class Ticks:
             return np.zeros(len(problem.demand), bool)
         nodes, depot = np.arange(len(problem.demand)), np.zeros(len(problem.demand), int)
         ready, due, service = (values.astype(np.int64) for values in (self.ready, self.due, self.service))
-        there = self._whole(problem.travel_time(depot, nodes)).astype(np.int64)
-        back = self._whole(problem.travel_time(nodes, depot)).astype(np.int64)
-        start = np.maximum(ready[0] + there, ready)
-        late = (start > due) | (start + service + back > due[0])
+        start = np.maximum(ready[0] + self._time(depot, nodes), ready)
+        late = (start > due) | (start + service + self._time(nodes, depot) > due[0])
         return np.asarray(late & ~problem.required & (nodes > 0))
+
+    def _time(self, a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Travel times in ticks, as the core computes them for a problem with windows."""
+        matrix = self.length_matrix if self.time_matrix is None else self.time_matrix
+        if matrix is not None:
+            return matrix[a, b].astype(np.int64)
+        assert self.exact_points is not None and self.whole is not None
+        d, (scale, shift) = self.exact_points[a] - self.exact_points[b], self.whole
+        length = np.sqrt(d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1])
+        return np.asarray(np.floor(length * scale + shift), np.int64)
 
     # --- windows -----------------------------------------------------------------------------
 
     @property
     def ready(self) -> Ints:
+        """From the opening of the depot on."""
         assert self.problem.windows is not None
-        return self._whole(self.problem.windows[:, 0] - self.problem.windows[0, 0])
+        ready = np.maximum(self.problem.windows[:, 0] - self.problem.windows[0, 0], 0.0) * self.per_time
+        return _int32(np.rint(ready) if self.problem.has_whole_times else np.ceil(ready))
 
     @property
     def due(self) -> Ints:
-        """Half the tolerance of `check`: the other half is left for the rounding of times."""
-        assert self.problem.windows is not None
-        slack = 0.5 * self.problem.time_tolerance
-        return self._whole(self.problem.windows[:, 1] - self.problem.windows[0, 0] + slack)
+        """Latest starts, from the opening of the depot on."""
+        due = self._due() * self.per_time
+        # The half is for the rounding of the way there.
+        return _int32(np.rint(due) if self.problem.has_whole_times else np.floor(due - 0.5))
 
     @property
     def service(self) -> Ints:
-        service = self.problem.service
-        return self._whole(np.zeros(len(self.problem.demand)) if service is None else service)
+        """Service times."""
+        if self.problem.service is None:
+            service = np.zeros(len(self.problem.demand))
+        else:
+            service = self.problem.service * self.per_time
+        if self.problem.has_whole_times:
+            return _int32(np.rint(service))
+        service = np.ceil(service + 0.5)  # and so is this one
+        service[0] = 0.0
+        return _int32(service)
+
+    def _due(self) -> Floats:
+        """Due dates from the opening of the depot on, with the tolerance of `check`, and none later than a vehicle
+        could ever be: a due date that stands for `any time` must not make the ticks coarse."""
+        problem = self.problem
+        assert problem.windows is not None
+        windows = problem.windows - problem.windows[0, 0]
+        horizon = windows[0, 1]
+        furthest = self._reach() if problem.duration is None else float(np.max(problem.duration))
+        service = 0.0 if problem.service is None else float(np.sum(np.minimum(problem.service, horizon)))
+        ready = float(np.max(windows[:, 0], where=windows[:, 0] <= horizon, initial=0.0))
+        latest = 1.001 * (ready + service + (problem.customers + 1) * furthest)
+        if problem.metric.is_integer:
+            latest = float(np.ceil(latest))
+        return np.asarray(np.minimum(windows[:, 1] + NEARLY * problem.time_tolerance, latest))
+
+    def _largest_time(self) -> float:
+        problem = self.problem
+        parts = [float(np.max(self._due()))]
+        if problem.service is not None:
+            parts.append(float(np.max(np.minimum(problem.service, parts[0]))))
+        if problem.duration is not None:
+            parts.append(float(np.max(problem.duration)))
+        return max(parts)
 
     # --- prizes ------------------------------------------------------------------------------
 
@@ -132,25 +181,33 @@ class Ticks:
 
     @property
     def vehicles(self) -> int:
+        """How many routes there may be."""
         limit = self.problem.vehicles
         return self.problem.customers if limit is None else min(limit, self.problem.customers)
 
     # --- distances ---------------------------------------------------------------------------
 
     @property
-    def points(self) -> npt.NDArray[np.float64] | None:
-        """(N+1, 2) relative to the corner of the bounding box; None where a matrix rules."""
+    def points(self) -> Floats | None:
+        """(N+1, 2) in ticks, relative to the corner of the bounding box; None where a matrix rules."""
         if self.problem.coordinates is None or self.problem.distance is not None:
             return None
-        return self.problem.coordinates - self.problem.coordinates.min(axis=0)
+        return np.asarray((self.problem.coordinates - self.problem.coordinates.min(axis=0)) * self.per_unit)
+
+    @property
+    def exact_points(self) -> Floats | None:
+        """(N+1, 2) for float64 lengths. None where float32 is enough: float lengths that no window depends on."""
+        if self.points is None or self.whole is None:
+            return None
+        return self.problem.coordinates if self.problem.metric.is_integer else self.points
 
     @property
     def whole(self) -> tuple[float, float] | None:
-        """(scale, shift): a whole length is floor(distance * scale + shift). None under `none`."""
+        """(scale, shift): a length in ticks is floor(distance of exact points * scale + shift)."""
         metric = self.problem.metric
-        if not metric.is_integer:
-            return None
-        return float(metric.scale), 0.5 if metric in (Metric.ROUND, Metric.EXACT) else 0.0
+        if metric.is_integer:
+            return float(metric.scale), 0.5 if metric in (Metric.ROUND, Metric.EXACT) else 0.0
+        return (1.0, 0.5) if self.problem.has_windows else None
 
     @property
     def box_margin(self) -> int:
@@ -159,13 +216,17 @@ class Ticks:
 
     @property
     def length_matrix(self) -> Ints | None:
+        """(N+1, N+1) if the problem has one."""
         distance = self.problem.distance
         return None if distance is None else self._whole(distance)
 
     @property
     def time_matrix(self) -> Ints | None:
+        """(N+1, N+1) if times are given apart from lengths."""
         duration = self.problem.duration
-        return None if duration is None else self._whole(duration)
+        if duration is None or not self.problem.has_windows:
+            return None
+        return _int32(np.rint(duration * self.per_time))
 
     # --- sort orders of SISRs ----------------------------------------------------------------
 
@@ -186,5 +247,16 @@ class Ticks:
             row[1 + np.argsort(key[1:], kind="stable")] = np.arange(1, len(nodes))
         return np.array([4, *(weight for weight, _ in keys)], np.int32), ranks
 
-    def _whole(self, values: npt.NDArray[np.float64]) -> Ints:
-        return np.rint(np.clip(values * self.per_unit, -LARGEST * 2, LARGEST * 2)).astype(np.int32)
+    def _whole(self, values: Floats) -> Ints:
+        return _int32(np.rint(values * self.per_unit))
+
+
+def _int32(ticks: Floats) -> Ints:
+    return np.clip(ticks, -LARGEST * 2, LARGEST * 2).astype(np.int32)
+
+
+def _power_of_two(most: int, largest: float) -> float:
+    """The largest one that takes `largest` to no more than `most`."""
+    if not largest < 1e150:  # the squares of lengths have to be numbers still
+        raise EngineError(f"numbers up to {largest:g} are too large")
+    return float(2.0 ** min(1000.0, np.floor(np.log2(most / largest)))) if largest > 1e-290 else 1.0
