@@ -72,7 +72,7 @@ SET = DATA / "sets/cvrp100.npz"
         (("solve", TOY, "--set", "blink=x"), "--set: blink is a number, not 'x'"),
         (("solve", TOY, "--set", "scope=x"), "--set: scope is one of touched, all, not 'x'"),
         (("solve", TOY, "--set", "ruin=x"), "--set: no setting 'ruin' (use --ruin)"),
-        (("solve", TOY, "--set", "blink=2"), "settings: blink must be between 0 and 0.999, got 2.0"),
+        (("solve", TOY, "--set", "blink=2"), "blink must be between 0 and 0.999, got 2.0"),
         (("solve", SET, "--plot", "a.png"), "--plot is for one instance: choose one of the set by --index"),
         (("solve", SET, "--init", "a.sol"), "--init is for one instance: choose one of the set by --index"),
         (("generate", "tsp", "-n", 5, "--out", "a.npz"), "unknown variant 'tsp' (known: cvrp, vrptw, pcvrp, pcvrptw)"),

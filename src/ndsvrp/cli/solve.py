@@ -24,7 +24,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.ruin import RULES
 from ndsvrp.search.result import Result
 from ndsvrp.search.settings import Settings, describe
-from ndsvrp.search.solve import DEVICES, PRESETS, SOLVERS, solve
+from ndsvrp.search.solve import DEVICES, PRESETS, SOLVERS, Plan, plan, solve
 
 DEFAULT_SECONDS = 30.0
 STOPPED = {
@@ -150,8 +150,10 @@ def solve_command(
     files = Files(out, json, plot)
     files.check(file, problem)
     start = read_solution(init)[0] if init is not None else None
+    chosen = plan(problem, **_plan_of(how))
     if not quiet:
         say(headline(problem, round_))
+        say(_chosen(chosen, solver, device))
         say(limit)
     with Interrupts() as interrupts:
         try:
@@ -162,7 +164,6 @@ def solve_command(
         if quiet:
             say(plain_number(result.cost))
         else:
-            say(_chosen(result, solver, device))
             print_facts(_facts(result))
             if written:
                 say(f"wrote {', '.join(map(str, written))}")
@@ -176,8 +177,10 @@ def _solve_set(
     file: Path, problems: list[Problem], asked: str, how: dict[str, Any], limit: str, folder: Folder, *, quiet: bool
 ) -> None:
     folder.prepare(file)
+    chosen = plan(problems[0], **_plan_of(how))
     tell: Callable[[str], None] = (lambda text: None) if quiet else say
     tell(headline(problems[0], asked, len(problems)))
+    tell(_chosen(chosen, how["solver"], how["device"]))
     tell(f"{limit}, each")
     results: list[Result] = []
     rows: list[dict[str, Any]] = []
@@ -195,8 +198,6 @@ def _solve_set(
                 rows.append(summary_row(index, result))
                 cost, brief = plain_number(result.cost), _brief(result)
             folder.write(index, results, rows)
-            if index == 0 and results:
-                tell(_chosen(results[0], how["solver"], how["device"]))
             say(cost if quiet else f"{index:04d}  {brief}")
             if interrupts.asked:
                 break
@@ -231,15 +232,27 @@ def _limit(how: dict[str, Any], *, is_default: bool) -> str:
     return f"at most {', '.join(parts)}; seed {how['seed']}"
 
 
-def _chosen(result: Result, solver: str, device: str) -> str:
-    """What was used, and which of it `auto` chose."""
-    used = result.settings
+def _plan_of(how: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `plan` among those of `solve`."""
+    return {
+        name: value for name, value in how.items() if name not in ("time", "iterations", "patience", "target", "seed")
+    }
 
-    def named(what: str, asked: str) -> str:
-        return f"{what} {used[what]}" + (" (auto)" if asked == "auto" else "")
 
-    where = f"{amount(used['chains'], 'chain')} on {amount(used['threads'], 'thread')}"
-    return f"{named('solver', solver)}, ruin {used['ruin']}, {named('device', device)}, {where}"
+def _chosen(chosen: Plan, solver: str, device: str) -> str:
+    """What is used, and which of it `auto` chose."""
+
+    def named(what: str, used: str, asked: str) -> str:
+        return f"{what} {used}" + (" (auto)" if asked == "auto" else "")
+
+    chains = chosen.settings.chains
+    where = f"{amount(chains, 'chain')} on {amount(chosen.threads, 'thread')}"
+    parts = (
+        named("solver", chosen.solver, solver),
+        f"ruin {chosen.settings.ruin}",
+        named("device", chosen.device, device),
+    )
+    return ", ".join((*parts, where))
 
 
 def _facts(result: Result) -> Facts:

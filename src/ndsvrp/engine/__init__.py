@@ -1,0 +1,1 @@
+"""Engines: what carries out deconstruction and reconstruction, on one kind of machine each."""

@@ -22,7 +22,7 @@ Rule = Literal["string", "related", "random"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How solutions are taken apart and put back together. The fields of `Settings` of the same names say what each is."""
+    """How solutions are taken apart and put back together; `Settings` says what each field is."""
 
     rule: Rule | None = None  #: None: the customers to remove are given
     removals: int = 15
@@ -108,7 +108,14 @@ class Engine(Protocol):
         ...
 
     def evaluate(
-        self, state: Any, recipe: Recipe, removed: Ints | None, rollouts: int, seed: int, iteration: int, keep_best: bool
+        self,
+        state: Any,
+        recipe: Recipe,
+        removed: Ints | None,
+        rollouts: int,
+        seed: int,
+        iteration: int,
+        keep_best: bool,
     ) -> npt.NDArray[np.float64]:
         """(chains, K) change of cost by each of K reconstructions of the same solution; the best may be kept."""
         ...

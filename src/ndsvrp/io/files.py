@@ -56,10 +56,10 @@ def read_text(path: PathLike) -> str:
 def write_atomic(path: PathLike, data: bytes) -> None:
     """Write a file whole or not at all: into a temporary file beside it, which then takes its name."""
     try:
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file() and not target.is_dir():  # /dev/stdout and the like
-            target.write_bytes(data)
+        if _is_device(path):
+            Path(path).write_bytes(data)
             return
+        target = Path(os.path.realpath(path))
         if target.is_dir():
             raise IsADirectoryError(0, "Is a directory")
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
@@ -81,11 +81,16 @@ def check_writable(path: PathLike) -> None:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise InstanceError("cannot be written (Is a directory)", file=str(path))
-    if not target.parent.is_dir():
+    if not _is_device(path) and not target.parent.is_dir():
         raise InstanceError("cannot be written (No such directory)", file=str(path))
-    place = target if target.exists() and not target.is_file() else target.parent
+    place = Path(path) if _is_device(path) else target.parent
     if not os.access(place, os.W_OK):
         raise InstanceError("cannot be written (Permission denied)", file=str(path))
+
+
+def _is_device(path: PathLike) -> bool:
+    """/dev/stdout and the like: written as they are. A pipe has no name that its link could be followed to."""
+    return Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir()
 
 
 def _refused(verb: str, path: PathLike, error: OSError | ValueError) -> InstanceError:

@@ -102,7 +102,7 @@ class Search:
             self.iteration, self.budget.elapsed(), float(costs[best]), temperature,
             self.reconstructions, int(missing[best]),
         )  # fmt: skip
-        if progress.unserved == 0 and (not self.trace or progress.best < self.trace[-1].cost - 1e-12):
+        if progress.unserved == 0 and (not self.trace or progress.best < self.trace[-1].cost):
             self.trace.append(TracePoint(progress.seconds, progress.iteration, progress.best))
         if self.callback is not None:
             self.callback(progress)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 
 Ruin = Literal["string", "related", "random", "policy", "function"]
@@ -19,7 +21,9 @@ def _doc(default: Any, text: str) -> Any:
 class Settings:
     """One configuration of augmented simulated annealing. SISRs and NDS are two of them."""
 
-    ruin: Ruin = _doc("string", "What takes solutions apart: a rule by name, the learned policy, or a function of one's own.")
+    ruin: Ruin = _doc(
+        "string", "What takes solutions apart: a rule by name, the learned policy, or a function of one's own."
+    )
     chains: int = _doc(8, "A: solutions searched side by side, one per augmentation of the instance.")
     rollouts: int = _doc(200, "K: deconstructions applied in sequence by one improvement step.")
     removals: int = _doc(15, "M: customers taken out by one deconstruction (fewer if there are fewer).")
@@ -37,15 +41,29 @@ class Settings:
     string_depth: float = _doc(0.01, "String removal: probability of lengthening that stretch by one more customer.")
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("chains", 1, 1 << 20), ("rollouts", 1, 1 << 30), ("removals", 1, 1 << 20), ("orders", 1, 64),
-            ("blink", 0, 0.999), ("open_route", 0, 1), ("threshold", 0, float("inf")),
-            ("string_average", 1, 1e6), ("string_longest", 1, 1 << 20), ("string_split", 0, 1), ("string_depth", 0, 0.999),
-        ):  # fmt: skip
+        for name, known in (("ruin", get_args(Ruin)), ("scope", get_args(Scope))):
+            if getattr(self, name) not in known:
+                raise NdsError(f"{name} must be one of {', '.join(known)}, got '{getattr(self, name)}'")
+        for name, (low, high) in RANGES.items():
             if not low <= getattr(self, name) <= high:
-                raise ValueError(f"{name} must be between {low} and {high}, got {getattr(self, name)}")
-        if not 0 < self.cold <= self.hot:
-            raise ValueError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
+                raise NdsError(f"{name} must be between {low:g} and {high:g}, got {getattr(self, name)}")
+        if not 0 < self.cold <= self.hot < float("inf"):
+            raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
+
+
+RANGES = {
+    "chains": (1, 2**20),
+    "rollouts": (1, 2**20),
+    "removals": (1, 2**20),
+    "orders": (1, 64),
+    "blink": (0, 0.999),
+    "open_route": (0, 1),
+    "threshold": (0, float("inf")),
+    "string_average": (1, 2**20),
+    "string_longest": (1, 2**20),
+    "string_split": (0, 1),
+    "string_depth": (0, 0.999),
+}
 
 
 def paper(problem: Problem) -> Settings:
@@ -55,9 +73,10 @@ def paper(problem: Problem) -> Settings:
 
 def sisr(chains: int = 1) -> Settings:
     """SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule."""
-    return Settings(
-        ruin="string", chains=chains, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01
-    )
+    return Settings(ruin="string", chains=chains, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01)
+
+
+PRESETS: dict[str, Callable[[Problem], Settings]] = {"default": lambda problem: Settings(), "paper": paper}
 
 
 def describe() -> list[tuple[str, Any, str]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ndsvrp.check import check
+from ndsvrp.check import Report, check
 from ndsvrp.engine.base import Engine
 from ndsvrp.errors import EngineError, InstanceError, NdsError, NoSolutionError
 from ndsvrp.problem import Problem
@@ -20,8 +20,60 @@ from ndsvrp.search.stopping import Budget
 from ndsvrp.solution import Solution
 
 SOLVERS = ("auto", "nds", "sisr")
-PRESETS = ("default", "paper")
+PRESETS = tuple(presets.PRESETS)
 DEVICES = ("auto", "cpu", "cuda")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a search will use, every `auto` decided."""
+
+    solver: str
+    preset: str
+    device: str
+    threads: int
+    settings: Settings
+
+    def engine(self) -> Engine:
+        """The engine on the device."""
+        if self.device == "cuda":
+            raise EngineError("device 'cuda': this version has no GPU engine; use 'cpu'")
+        from ndsvrp.engine.cpu import CpuEngine
+
+        return CpuEngine(threads=self.threads)
+
+
+def plan(
+    problem: Problem,
+    *,
+    solver: str = "auto",
+    ruin: str | Deconstruction | None = None,
+    preset: str = "default",
+    device: str = "auto",
+    threads: int | None = None,
+    chains: int | None = None,
+    **settings: Any,
+) -> Plan:
+    """Decide what `solve` with the same arguments will use."""
+    solver = _pick("solver", solver, SOLVERS, auto="sisr")
+    device = _pick("device", device, DEVICES, auto="cpu")
+    preset = _pick("preset", preset, PRESETS)
+    if solver == "sisr" and preset == "paper":
+        raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
+    base = presets.sisr() if solver == "sisr" else presets.PRESETS[preset](problem)
+    changes = dict(settings)
+    if ruin is not None:
+        changes["ruin"] = "function" if callable(ruin) else _rule(ruin)
+    if chains is not None:
+        changes["chains"] = chains
+    try:
+        chosen = replace(base, **changes)
+    except TypeError as error:
+        raise NdsError(f"settings: {error}") from None
+    if threads is not None and threads < 1:
+        raise NdsError(f"threads must be at least 1, got {threads}")
+    cores = threads or len(os.sched_getaffinity(0))
+    return Plan(solver, preset, device, min(cores, chosen.chains), chosen)
 
 
 def solve(
@@ -50,81 +102,69 @@ def solve(
     Raises NoSolutionError if a limited fleet could not be made to serve everybody.
     """
     budget = Budget(time, iterations, patience, target)
-    solver = _pick("solver", solver, SOLVERS, auto="sisr")
-    device = _pick("device", device, DEVICES, auto="cpu")
-    _pick("preset", preset, PRESETS)
-    rule = _rule(ruin)
-    chosen = _settings(problem, solver, preset, rule, chains, settings)
+    chosen = plan(
+        problem, solver=solver, ruin=ruin, preset=preset, device=device, threads=threads, chains=chains, **settings
+    )
+    if not 0 <= seed < 2**63:
+        raise NdsError(f"seed must be between 0 and 2^63 - 1, got {seed}")
     if init is not None:
         _refuse_bad_start(problem, init)
-    threads = threads or len(os.sched_getaffinity(0))
     search = Search(
-        problem, _engine(device, min(threads, chosen.chains)), chosen, budget, seed,
+        problem,
+        chosen.engine(),
+        chosen.settings,
+        budget,
+        seed,
         deconstruction=ruin if callable(ruin) else None,
-        init=init, start_rounds=0 if solver == "sisr" else 100, callback=callback,
-    )  # fmt: skip
+        init=init,
+        start_rounds=0 if chosen.solver == "sisr" else 100,
+        callback=callback,
+    )
     try:
         stopped = search.run()
     except KeyboardInterrupt:
         stopped = "interrupted"
     solution = search.best()
     report = check(problem, solution)
-    broken = [violation for violation in report.violations if violation.kind not in ("unserved", "fleet")]
-    if broken:  # not a bad instance: a bug of ours
-        raise NdsError(f"the search returned an infeasible solution, please report this: {broken[0]}")
-    if not report.feasible:
-        missing = [c for c in report.unserved if problem.required[c]]
-        raise NoSolutionError(
-            f"no feasible solution found: {problem.vehicles} vehicles leave {len(missing)} required customers unserved",
-            missing,
-        )
+    _refuse_bad_end(problem, report)
+    limits = {"time": time, "limit_iterations": iterations, "patience": patience, "target": target}
+    used = {"solver": chosen.solver, "preset": preset, "device": chosen.device, "threads": chosen.threads}
     return Result(
-        problem, solution, report, seed, stopped, budget.elapsed(), search.iteration, search.reconstructions,
-        settings={"solver": solver, "preset": preset, "device": device, "threads": search.engine.threads,  # type: ignore[attr-defined]
-                  "time": time, "limit_iterations": iterations, "patience": patience, "target": target, **asdict(chosen)},
+        problem,
+        solution,
+        report,
+        seed,
+        stopped,
+        budget.elapsed(),
+        search.iteration,
+        search.reconstructions,
+        settings={**used, **limits, **asdict(chosen.settings)},
         trace=tuple(search.trace),
-    )  # fmt: skip
+    )
 
 
-def _settings(
-    problem: Problem, solver: str, preset: str, rule: str | None, chains: int | None, changes: dict[str, Any]
-) -> Settings:
-    if solver == "sisr":
-        if preset == "paper":
-            raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
-        base = presets.sisr(1)
-    else:
-        base = presets.paper(problem) if preset == "paper" else Settings()
-    if rule is not None:
-        changes = {"ruin": rule, **changes}
-    if chains is not None:
-        changes = {"chains": chains, **changes}
-    try:
-        return replace(base, **changes)
-    except (TypeError, ValueError) as error:
-        raise NdsError(f"settings: {error}") from None
-
-
-def _rule(ruin: str | Deconstruction | None) -> str | None:
-    if ruin is None or not isinstance(ruin, str):
-        return None if ruin is None else "function"
-    if ruin == "policy":
+def _rule(name: str) -> str:
+    if name == "policy":
         raise NdsError(f"ruin 'policy' needs a learned model, and none is installed: use one of {', '.join(RULES)}")
-    return _pick("ruin", ruin, RULES)
-
-
-def _engine(device: str, threads: int) -> Engine:
-    if device == "cuda":
-        raise EngineError("device 'cuda': this version has no GPU engine; use 'cpu'")
-    from ndsvrp.engine.cpu import CpuEngine
-
-    return CpuEngine(threads=threads)
+    return _pick("ruin", name, RULES)
 
 
 def _refuse_bad_start(problem: Problem, init: Solution) -> None:
     report = check(problem, init)
     if not report.feasible:
         raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
+
+
+def _refuse_bad_end(problem: Problem, report: Report) -> None:
+    broken = [violation for violation in report.violations if violation.kind != "unserved"]
+    if broken:  # not a bad instance: a bug of ours
+        raise NdsError(f"the search returned an infeasible solution, please report this: {broken[0]}")
+    missing = [c for c in report.unserved if problem.required[c]]
+    if missing:
+        raise NoSolutionError(
+            f"no feasible solution found: {problem.vehicles} vehicles leave {len(missing)} required customers unserved",
+            missing,
+        )
 
 
 def _pick(what: str, name: str, known: tuple[str, ...], auto: str | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from ndsvrp.errors import NdsError
 from ndsvrp.search.result import Progress
 
 
@@ -25,11 +26,11 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.iterations is None:
-            raise ValueError("a search needs a limit: seconds or iterations")
+            raise NdsError("a search needs a limit: seconds or iterations")
         for name in ("seconds", "iterations", "patience"):
             value = getattr(self, name)
             if value is not None and not value > 0:
-                raise ValueError(f"{name} must be above 0, got {value}")
+                raise NdsError(f"{name} must be above 0, got {value}")
 
     def elapsed(self) -> float:
         """Seconds since the start."""
@@ -50,13 +51,13 @@ class Budget:
 
     def reason(self, progress: Progress) -> str | None:
         """Why the search ends here; None if it goes on."""
-        if progress.best < self._best - 1e-9:
+        if progress.best < self._best:  # sums of whole ticks: there is no noise
             self._best, self._since = progress.best, progress.iteration
         if self.out_of_time():
             return "time"
         if self.iterations is not None and progress.iteration >= self.iterations:
             return "iterations"
-        if self.target is not None and progress.unserved == 0 and progress.best <= self.target + 1e-9:
+        if self.target is not None and progress.unserved == 0 and progress.best <= self.target + 1e-9 * abs(self.target):
             return "target"
         if self.patience is not None and progress.iteration - self._since >= self.patience:
             return "patience"

@@ -1,0 +1,97 @@
+"""How many reconstructions one core makes per second, acceptance and all bookkeeping included."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+
+from ndsvrp.bench.rows import Row, append_row
+from ndsvrp.engine.base import Recipe
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.generate import generate
+from ndsvrp.io import read
+from ndsvrp.io.environment import environment
+from ndsvrp.problem import Problem
+
+SIZES = (100, 500, 1000, 2000, 10000)
+VARIANTS = ("cvrp", "vrptw", "pcvrp")
+CAPACITY = 100  # of the CVRP at every size, so that routes are equally long and rates can be compared
+STEPS = 5000  # per call of the engine
+WARM_UP = 20  # calls that bring the solution to what a search works on
+
+RECIPES = {
+    "touched": Recipe(rule="string"),
+    "all": Recipe(rule="string", all_routes=True, sorted_orders=True, blink=0.01),  # SISRs
+}
+
+
+def problems(file: str | Path | None, index: int, sizes: Sequence[int], variants: Sequence[str]) -> Iterator[Problem]:
+    """One instance of a file, or generated ones of every kind and size (seed 1)."""
+    if file is not None:
+        yield read(file, index=index)
+        return
+    for variant in variants:
+        for n in sizes:
+            capacity = CAPACITY if variant == "cvrp" else None
+            problem = generate(variant, n, seed=1, capacity=capacity)[0]
+            yield problem.replace(name=f"{variant}{n}")
+
+
+def measure(problem: Problem, seconds: float = 2.0, isa: str = "auto") -> Iterator[Row]:
+    """A row per scope: string removal of 10 customers on average, one order, in the middle of the cooling schedule."""
+    engine = CpuEngine(threads=1, isa=isa)
+    state = engine.start([problem], [0], seed=1, rounds=0)
+    middle = np.full((1, STEPS), 0.01 * problem.side())
+    warm = np.geomspace(0.1, 0.01, WARM_UP) * problem.side()
+    for iteration, temperature in enumerate(warm):
+        engine.rebuild(state, RECIPES["all"], None, np.full((1, STEPS), temperature), 1, iteration)
+    for scope, recipe in RECIPES.items():
+        iteration, steps = WARM_UP, 0
+        began, cpu = time.perf_counter(), time.process_time()
+        while time.perf_counter() - began < seconds:
+            steps += engine.rebuild(state, recipe, None, middle, 1, iteration)
+            iteration += 1
+        taken, cpu = time.perf_counter() - began, time.process_time() - cpu
+        yield {
+            "instance": problem.name, "customers": problem.customers, "scope": scope, "isa": state.chains.isa,
+            "per_second": steps / taken, "per_cpu_second": steps / cpu, "steps": steps, "seconds": taken,
+        }  # fmt: skip
+
+
+def run(
+    file: str | Path | None = None,
+    index: int = 0,
+    sizes: Sequence[int] = SIZES,
+    variants: Sequence[str] = VARIANTS,
+    seconds: float = 2.0,
+    out: str | Path | None = None,
+    progress: Callable[[Row], None] | None = None,
+) -> list[Row]:
+    """Measure every instance; rows are appended to `out` as they come."""
+    rows = []
+    for problem in problems(file, index, sizes, variants):
+        for row in measure(problem, seconds):
+            row |= {"date": datetime.now(UTC).isoformat(timespec="seconds"), **environment()}
+            rows.append(row)
+            if out is not None:
+                append_row(out, row)
+            if progress is not None:
+                progress(row)
+    return rows
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Rates by instance and scope."""
+    out = Table(title="Reconstructions per second on one core")
+    out.add_column("instance")
+    for scope in RECIPES:
+        out.add_column(scope + " routes", justify="right")
+    for name in dict.fromkeys(row["instance"] for row in rows):
+        rates = {row["scope"]: row["per_second"] for row in rows if row["instance"] == name}
+        out.add_row(name, *(f"{rates[scope]:,.0f}" if scope in rates else "" for scope in RECIPES))
+    return out
