@@ -1,0 +1,347 @@
+"""The five verbs on the CPU: what goes in is checked, what comes out agrees with `check` and with itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ndsvrp import EngineError, Problem, Solution, check
+from ndsvrp.engine.base import Recipe
+from ndsvrp.engine.cpu import CpuEngine, CpuState, tour_of
+from parity.problems import SOURCES, VARIANTS, random_problem
+
+STRINGS = Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01)
+RELATED = Recipe(rule="related", removals=8, orders=2)
+
+
+def uniform(customers: int, seed: int = 0, **fields: Any) -> Problem:
+    rng = np.random.default_rng(seed)
+    return Problem(
+        **{
+            "coordinates": rng.random((customers + 1, 2)),
+            "demand": np.r_[0, rng.integers(1, 10, customers)],
+            "capacity": 40,
+        }
+        | fields
+    )
+
+
+def heat(problem: Problem, chains: int, steps: int, temperature: float = 0.02) -> np.ndarray:
+    return np.full((chains, steps), temperature * problem.side())
+
+
+def everything(engine: CpuEngine, state: CpuState) -> list[Any]:
+    solutions = [engine.export(state, i, best=best) for i in range(len(state.which)) for best in (True, False)]
+    return [solutions, state.costs().tolist(), state.best_costs().tolist()]
+
+
+def assert_costs_are_true(engine: CpuEngine, state: CpuState) -> None:
+    """What the engine says a solution costs is what the judge says, and nothing but a fleet's limit is broken."""
+    for best, costs in ((False, state.costs()), (True, state.best_costs())):
+        for chain, index in enumerate(state.which):
+            problem = state.problems[index]
+            report = check(problem, engine.export(state, chain, best=best))
+            missing = [c for c in report.unserved if problem.required[c]]
+            assert {violation.kind for violation in report.violations} <= {"unserved"}
+            if best:
+                assert state.missing()[chain] == len(missing)
+            if missing:
+                assert problem.vehicles is not None
+                assert costs[chain] > report.cost
+            elif problem.metric.is_integer:
+                assert costs[chain] == report.cost
+            else:
+                assert costs[chain] == pytest.approx(report.cost, rel=1e-6, abs=1e-7 * problem.side())
+
+
+# --- start -------------------------------------------------------------------------------------
+
+
+def test_start_without_rounds_is_one_route_each() -> None:
+    problem, engine = uniform(9), CpuEngine()
+    state = engine.start([problem], [0, 0], 1, rounds=0)
+    assert engine.export(state, 1).routes == tuple((c,) for c in range(1, 10))
+    assert engine.export(state, 0, best=False) == engine.export(state, 0)
+    assert state.missing().tolist() == [0, 0]
+    assert_costs_are_true(engine, state)
+
+
+def test_rounds_improve_the_start() -> None:
+    problem, engine = uniform(60), CpuEngine()
+    costs = [engine.start([problem], [0, 0], 1, rounds=rounds).costs() for rounds in (0, 10, 100)]
+    assert np.all(costs[0] > costs[1])
+    assert np.all(costs[1] > costs[2])
+    assert costs[2][0] != costs[2][1], "chains start apart"
+
+
+def test_start_leaves_out_whom_nobody_can_serve() -> None:
+    problem = Problem(
+        coordinates=[[0, 0], [1, 0], [5, 0]], demand=[0, 0.5, 0.5], capacity=1.5,
+        windows=[[0, 4], [0, 4], [0, 1]], prize=[0, 3, 100],
+    )  # fmt: skip
+    engine = CpuEngine()
+    state = engine.start([problem], [0], 1, rounds=3)
+    assert engine.export(state, 0).routes == ((1,),)
+    daring = Recipe(rule="random", removals=2, all_routes=True, open_route=1.0)
+    engine.rebuild(state, daring, None, np.full((1, 50), 9.0), 1, 1)
+    assert 2 not in {c for route in engine.export(state, 0, best=False).routes for c in route}
+    assert_costs_are_true(engine, state)
+
+
+def test_start_keeps_to_the_fleet() -> None:
+    for seed in range(5):
+        problem = uniform(50, seed, capacity=50)
+        fewest = int(np.ceil(problem.demand.sum() / 50))
+        problem = problem.replace(vehicles=fewest + 2)
+        engine = CpuEngine()
+        state = engine.start([problem], [0, 0], seed, rounds=20)
+        for chain in (0, 1):
+            assert len(engine.export(state, chain).routes) <= fewest + 2
+        assert_costs_are_true(engine, state)
+
+
+def test_start_counts_whom_the_fleet_leaves_out() -> None:
+    problem = Problem(coordinates=np.eye(5, 2), demand=[0, 2, 2, 2, 2], capacity=3, vehicles=2)
+    engine = CpuEngine()
+    state = engine.start([problem], [0], 0, rounds=3)
+    assert state.missing().tolist() == [2]
+    assert len(engine.export(state, 0).routes) == 2
+
+
+def test_start_from_a_solution() -> None:
+    problem, engine = uniform(6, capacity=100), CpuEngine()
+    init = Solution([(3, 1), (6, 5, 4, 2)])
+    state = engine.start([problem], [0, 0], 1, init=init)
+    assert [engine.export(state, i, best=best) for i in (0, 1) for best in (True, False)] == [init] * 4
+    assert_costs_are_true(engine, state)
+
+
+def test_start_can_be_interrupted() -> None:
+    answers = iter([False, False, False, True])
+    state = CpuEngine().start([uniform(40)], [0], 1, rounds=10**6, interrupt=lambda: next(answers))
+    assert next(answers, None) is None
+    assert state.missing().tolist() == [0]
+
+
+def test_problems_of_different_kinds_and_sizes_in_one_batch() -> None:
+    """Working memory is shared between them: nothing of one may show up in another."""
+    problems = [
+        random_problem(seed, variant, source, vehicles=seed % 3 == 0)
+        for seed, (variant, source) in enumerate((v, s) for v in VARIANTS for s in SOURCES)
+    ]
+    which = np.random.default_rng(0).permutation(np.arange(len(problems)))
+    engine = CpuEngine(threads=2)
+    state = engine.start(problems, which, 3, rounds=4)
+    temperature = np.array([[0.05 * problems[i].side()] * 40 for i in which])
+    for iteration, recipe in enumerate((STRINGS, RELATED)):
+        engine.rebuild(state, recipe, None, temperature, 3, iteration)
+    assert_costs_are_true(engine, state)
+    view = engine.view(state)
+    largest = max(problem.customers for problem in problems)
+    assert view.route.shape == (len(which), largest + 1)
+    for chain, index in enumerate(which):
+        assert np.all(view.route[chain, problems[index].customers + 1 :] == -1)
+
+
+# --- view and export ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_view_shows_what_export_gives(variant: str) -> None:
+    problem = random_problem(5, variant, "none", customers=30, layout="uniform", scale=1000.0)
+    engine = CpuEngine()
+    state = engine.start([problem], [0, 0, 0], 2, rounds=3)
+    engine.rebuild(state, STRINGS, None, heat(problem, 3, 50), 2, 1)
+    view = engine.view(state)
+    for chain in range(3):
+        previous, following, number = np.zeros(31, int), np.zeros(31, int), np.full(31, -1)
+        for r, route in enumerate(engine.export(state, chain, best=False).routes):
+            for before, c, after in zip((0, *route), route, (*route[1:], 0), strict=False):
+                previous[c], following[c], number[c] = before, after, r
+        assert view.previous[chain].tolist() == previous.tolist()
+        assert view.next[chain].tolist() == following.tolist()
+        assert view.route[chain].tolist() == number.tolist()
+    assert view.route.dtype == np.int32
+
+
+def test_tour_of() -> None:
+    assert tour_of(Solution([(3, 1), (2,)])).tolist() == [3, 1, 0, 2, 0]
+    assert tour_of(Solution([])).tolist() == []
+
+
+# --- rebuild -----------------------------------------------------------------------------------
+
+
+def test_given_removals_are_checked() -> None:
+    problem, engine = uniform(5), CpuEngine()
+    state, cold = engine.start([problem], [0], 1, rounds=0), np.zeros((1, 2))
+    two = Recipe(removals=2)
+    good = np.array([[[1, 2], [5, 4]]])
+    assert engine.rebuild(state, two, good, cold, 0, 0) == 2
+    for removed, message in [
+        (np.array([[[0, 2], [5, 4]]]), "between 1 and N"),
+        (np.array([[[1, 2], [6, 4]]]), "between 1 and N"),
+        (np.array([[[1, 2], [-1, 4]]]), "between 1 and N"),
+        (np.array([[[1, 2], [4, 4]]]), "removed twice"),
+        (np.array([[[1, 2]]]), r"shape \(1, 1, 2\), expected \(1, 2, 2\)"),
+        (np.array([[1, 2], [5, 4]]), "shape"),
+        (None, "either a rule or the customers"),
+    ]:
+        for call in (
+            lambda removed=removed: engine.rebuild(state, two, removed, cold, 0, 0),
+            lambda removed=removed: engine.evaluate(state, two, removed, 2, 0, 0, False),
+        ):
+            with pytest.raises(EngineError, match=message):
+                call()
+    with pytest.raises(EngineError, match="either a rule or the customers"):
+        engine.rebuild(state, Recipe(rule="random", removals=2), good, cold, 0, 0)
+    assert_costs_are_true(engine, state)
+
+
+def test_cold_steps_never_worsen() -> None:
+    problem, engine = uniform(50), CpuEngine()
+    state = engine.start([problem], [0], 1, rounds=0)
+    costs = [state.costs()[0]]
+    for iteration in range(20):
+        engine.rebuild(state, RELATED, None, np.zeros((1, 10)), 1, iteration)
+        costs.append(state.costs()[0])
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < 0.7 * costs[0]
+    assert state.best_costs()[0] == costs[-1]
+
+
+def test_interruption_says_how_far_it_came() -> None:
+    problem, engine = uniform(30), CpuEngine()
+    state = engine.start([problem], [0], 1, rounds=0)
+    assert engine.rebuild(state, RELATED, None, heat(problem, 1, 10**6), 1, 1, interrupt=lambda: True) == 1
+    assert engine.rebuild(state, RELATED, None, heat(problem, 1, 123), 1, 1, interrupt=lambda: False) == 123
+
+
+@pytest.mark.parametrize(("variant", "source"), [("cvrp", "none"), ("vrptw", "dimacs"), ("pcvrptw", "asymmetric")])
+def test_threads_and_slices_do_not_matter(variant: str, source: str) -> None:
+    problem = random_problem(21, variant, source, customers=60, layout="uniform", scale=1000.0)
+
+    def run(threads: int, pace: float) -> list[Any]:
+        engine = CpuEngine(threads=threads)
+        state = engine.start([problem], np.zeros(5), 4, rounds=5)
+        for iteration, recipe in enumerate((STRINGS, RELATED)):
+            engine._pace = pace  # how many steps go into the first slice
+            engine.rebuild(state, recipe, None, heat(problem, 5, 300), 4, iteration)
+        engine.evaluate(state, RELATED, None, 20, 4, 9, keep_best=True)
+        return everything(engine, state)
+
+    alone = run(1, 0.0)
+    assert run(2, 0.0) == alone
+    assert run(3, 1e-9) == alone  # all steps at once
+    assert run(2, 1.0) == alone  # one by one to begin with
+    one_by_one = CpuEngine()
+    state = one_by_one.start([problem], np.zeros(5), 4, rounds=5)
+    chains, native = state.chains, __import__("ndsvrp.engine.cpu", fromlist=["_native"])._native
+    for iteration, recipe in enumerate((STRINGS, RELATED)):
+        ticks = np.ascontiguousarray(heat(problem, 5, 300) * state.per_unit[:, None])
+        for step in range(300):
+            chains.improve(native(recipe), None, ticks, step, step + 1, 4, iteration, 1)
+    one_by_one.evaluate(state, RELATED, None, 20, 4, 9, keep_best=True)
+    assert everything(one_by_one, state) == alone
+
+
+def test_seed_chain_and_iteration_matter() -> None:
+    problem, engine = uniform(40), CpuEngine()
+
+    def run(seed: int, iteration: int) -> list[Any]:
+        state = engine.start([problem], [0, 0], 0, rounds=0)
+        engine.rebuild(state, STRINGS, None, heat(problem, 2, 50), seed, iteration)
+        return [engine.export(state, chain).routes for chain in (0, 1)]
+
+    assert run(1, 1) == run(1, 1)
+    seen = [routes for seed, iteration in ((1, 1), (1, 2), (2, 1)) for routes in run(seed, iteration)]
+    assert len(set(seen)) == 6
+
+
+# --- replace -----------------------------------------------------------------------------------
+
+
+def test_replace_goes_on_from_another_chain() -> None:
+    problem, engine = uniform(30), CpuEngine()
+    state = engine.start([problem], [0, 0, 0], 1, rounds=10)
+    engine.rebuild(state, RELATED, None, heat(problem, 3, 50, 0.2), 1, 1)
+    before = [engine.export(state, i, best=False) for i in range(3)]
+    engine.replace(state, [2], [0])
+    assert [engine.export(state, i, best=False) for i in range(3)] == [before[2], before[1], before[2]]
+    engine.rebuild(state, RELATED, None, heat(problem, 3, 50), 1, 2)
+    assert_costs_are_true(engine, state)
+    assert engine.export(state, 0, best=False) != engine.export(state, 2, best=False)
+
+
+def test_replace_forgets_no_best() -> None:
+    """The best of the chain that is replaced stays, unless it takes on a better one."""
+    problem, engine = uniform(30), CpuEngine()
+    temperature = np.concatenate([heat(problem, 1, 40, 5.0), np.zeros((1, 40))])
+    state = engine.start([problem], [0, 0], 1, rounds=10)
+    engine.rebuild(state, RELATED, None, temperature, 1, 1)
+    assert state.costs()[0] > state.costs()[1]
+    best = engine.export(state, 1)
+    assert best == engine.export(state, 1, best=False), "the test needs a chain that stands at its best"
+    costs = state.best_costs().tolist()
+    engine.replace(state, [0], [1])
+    assert state.costs()[0] == state.costs()[1]
+    assert engine.export(state, 1) == best
+    assert state.best_costs().tolist() == costs
+    assert_costs_are_true(engine, state)
+
+    fresh = engine.start([problem], [0, 0], 1, rounds=0)
+    engine.rebuild(fresh, RELATED, None, np.concatenate([np.zeros((1, 40)), np.full((1, 40), -1.0)]), 1, 1)
+    engine.replace(fresh, [0], [1])
+    assert fresh.best_costs()[1] == fresh.best_costs()[0]
+    assert engine.export(fresh, 1) == engine.export(fresh, 0)
+    assert_costs_are_true(engine, fresh)
+
+
+def test_replace_within_a_problem_only() -> None:
+    problems, engine = [uniform(4), uniform(5)], CpuEngine()
+    state = engine.start(problems, [0, 1], 1, rounds=0)
+    with pytest.raises(EngineError, match="same problem"):
+        engine.replace(state, [0], [1])
+    with pytest.raises(IndexError):
+        engine.replace(state, [2], [1])
+
+
+# --- costs -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variant", "source", "limited"),
+    [
+        ("cvrp", "none", False),
+        ("cvrp", "round", True),
+        ("vrptw", "none", False),
+        ("vrptw", "dimacs", False),
+        ("pcvrp", "exact", False),
+        ("pcvrptw", "none", True),
+        ("vrptw", "durations", False),
+    ],
+)
+def test_costs_never_drift(variant: str, source: str, limited: bool) -> None:
+    """200,000 steps, then the judge."""
+    problem = random_problem(31, variant, source, customers=60, layout="uniform", scale=1000.0, vehicles=limited)
+    engine = CpuEngine(threads=2)
+    state = engine.start([problem], [0, 0], 5, rounds=2)
+    for iteration in range(10):
+        temperature = heat(problem, 2, 10_000, [0.02, 0.5][iteration // 9])
+        engine.rebuild(state, (STRINGS, RELATED)[iteration % 2], None, temperature, 5, iteration)
+    assert np.any(state.costs() > state.best_costs())
+    assert_costs_are_true(engine, state)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_costs_are_true_for_every_kind(variant: str, source: str) -> None:
+    for seed in range(12):
+        problem = random_problem(400 + seed, variant, source, vehicles=seed % 3 == 0)
+        engine = CpuEngine()
+        state = engine.start([problem], [0], seed, rounds=3)
+        for iteration, recipe in enumerate((STRINGS, RELATED)):
+            engine.rebuild(state, recipe, None, heat(problem, 1, 100, 0.1), seed, iteration)
+        assert_costs_are_true(engine, state)

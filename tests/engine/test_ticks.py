@@ -1,0 +1,155 @@
+"""The numbers that engines compute with: exact where they can be, on the safe side where they cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ndsvrp import EngineError, Problem
+from ndsvrp.engine.ticks import LARGEST, REQUIRED, Ticks
+
+SQUARE = np.array([[0, 0], [3, 4], [6, 8], [0, 5]], float)  # lengths from the depot: 5, 10, 5
+DEMAND = [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("metric", "per_unit"), [("round", 1), ("trunc", 1), ("dimacs", 10), ("exact", 1000)])
+def test_integer_metrics_are_their_own_ticks(metric: str, per_unit: int) -> None:
+    windows = np.array([[0, 50], [5, 20], [10, 30], [0, 40]]) + 8.0
+    problem = Problem(
+        coordinates=SQUARE,
+        demand=DEMAND,
+        capacity=6,
+        metric=metric,
+        windows=windows,
+        service=[0, 1, 2, 3],
+        prize=[0, 7, 0, 9],
+    )
+    ticks = Ticks(problem)
+    assert ticks.per_unit == ticks.per_time == per_unit
+    assert (ticks.ready / per_unit).tolist() == [0, 5, 10, 0]  # from the opening of the depot on
+    assert (ticks.due / per_unit).tolist() == [50, 20, 30, 40]
+    assert (ticks.service / per_unit).tolist() == [0, 1, 2, 3]
+    assert ticks.prize is not None
+    assert ticks.prize.tolist() == [0, 7 * per_unit, REQUIRED, 9 * per_unit]
+    assert ticks.capacity == 6
+    assert ticks.demand.tolist() == DEMAND
+
+
+def test_float_lengths_take_28_bits() -> None:
+    ticks = Ticks(Problem(coordinates=SQUARE, demand=DEMAND, capacity=6))
+    assert ticks.per_unit == 2.0**24  # the diagonal is 10: 10 * 2^24 < 2^28 < 10 * 2^25
+    assert ticks.points is not None
+    assert ticks.points.max() == 8 * 2.0**24
+    assert ticks.whole is None
+    assert ticks.prize is None
+
+
+@pytest.mark.parametrize("power", [-900, -400, -100, 0, 100, 400])
+def test_scales_do_not_matter(power: int) -> None:
+    scale = 2.0**power
+    windows = np.array([[0, 60], [5, 20], [10, 30], [0, 40]])
+    ticks, usual = (
+        Ticks(
+            Problem(
+                coordinates=SQUARE * s,
+                demand=DEMAND,
+                capacity=6,
+                windows=windows * s,
+                service=np.array([0, 1, 2, 3]) * s,
+                prize=np.array([0, 0, 2, 3]) * s,
+            )
+        )
+        for s in (scale, 1.0)
+    )
+    assert ticks.per_unit * scale == usual.per_unit
+    for name in ("ready", "due", "service", "prize", "points", "exact_points", "box_margin", "demand"):
+        assert np.array_equal(getattr(ticks, name), getattr(usual, name))
+
+
+def test_everything_at_one_place() -> None:
+    ticks = Ticks(Problem(coordinates=np.ones((4, 2)), demand=DEMAND, capacity=6))
+    assert ticks.per_unit == 1.0
+    ticks = Ticks(Problem(coordinates=np.ones((4, 2)), demand=DEMAND, capacity=6, prize=[0, 0.5, 0.25, 0]))
+    assert ticks.prize is not None
+    assert ticks.prize.tolist() == [0, LARGEST, LARGEST // 2, REQUIRED]
+
+
+def test_too_large_numbers_are_refused() -> None:
+    with pytest.raises(EngineError, match="too large for the metric 'dimacs': use 'none'"):
+        Ticks(Problem(coordinates=SQUARE * 1e7, demand=DEMAND, capacity=6, metric="dimacs")).per_unit
+    with pytest.raises(EngineError, match="too large"):
+        Ticks(Problem(coordinates=SQUARE * 1e200, demand=DEMAND, capacity=6)).per_unit
+
+
+def test_float_windows_are_on_the_safe_side() -> None:
+    """A stop takes at least what it takes; the tolerance of `check` (1e-6 of the horizon) is used up to 99.9%."""
+    windows = np.array([[1, 41], [6.1, 20.7], [10, 30], [0, 40]])
+    problem = Problem(coordinates=SQUARE, demand=DEMAND, capacity=6, windows=windows, service=[0, 0.1, 0, 1 / 3])
+    ticks = Ticks(problem)
+    tick = 1 / ticks.per_time
+    assert ticks.per_time == 2.0**22  # 40 * 2^22 < 2^28 < 40 * 2^23
+    ready, due, service = ticks.ready * tick, ticks.due * tick, ticks.service * tick
+    assert np.all(ready >= np.maximum(windows[:, 0] - 1, 0))
+    assert np.all(ready < np.maximum(windows[:, 0] - 1, 0) + tick)
+    assert np.all(due <= windows[:, 1] - 1 + 40e-6 - tick / 2)
+    assert np.all(due > windows[:, 1] - 1 + 39e-6)
+    assert service[0] == 0
+    assert np.all(service[1:] >= np.array([0.1, 0, 1 / 3]) + tick / 2)
+    assert np.all(service[1:] < np.array([0.1, 0, 1 / 3]) + tick * 1.5)
+
+
+def test_a_horizon_without_end_costs_no_precision() -> None:
+    windows = np.array([[0, 1e12]] * 4)
+    ticks = Ticks(Problem(coordinates=SQUARE, demand=DEMAND, capacity=6, windows=windows))
+    assert ticks.per_unit >= 2.0**22  # no vehicle is on its way for longer than (3 + 1) * 10
+    assert Ticks(Problem(coordinates=SQUARE, demand=DEMAND, capacity=6, windows=windows, metric="round")).due[0] >= 44
+
+
+def test_durations_have_ticks_of_their_own() -> None:
+    """Metres and hours."""
+    distance = np.array([[0, 40_000, 30_000], [40_000, 0, 20_000], [30_000, 20_000, 0]])
+    windows = np.array([[0, 8], [0, 1], [1, 2]])
+    for metric in ("none", "round"):
+        problem = Problem(
+            distance=distance, duration=distance / 50_000, demand=[0, 1, 1], capacity=2, windows=windows, metric=metric
+        )
+        ticks = Ticks(problem)
+        assert ticks.per_unit == (1 if metric == "round" else 2.0**12)
+        assert ticks.length_matrix is not None
+        assert (ticks.length_matrix / ticks.per_unit).tolist() == distance.tolist()
+        assert ticks.time_matrix is not None
+        assert np.max(np.abs(ticks.time_matrix / ticks.per_time - distance / 50_000)) < 1e-7
+        assert ticks.per_time >= 2.0**25
+
+
+def test_demands() -> None:
+    whole = Ticks(Problem(coordinates=SQUARE, demand=[0, 2**29 + 1, 2**29, 5], capacity=2**30))
+    assert whole.capacity == 2**30
+    assert whole.demand.tolist() == [0, 2**29 + 1, 2**29, 5]
+    parts = Ticks(Problem(coordinates=SQUARE, demand=[0, 0.1, 0.2, 0.7], capacity=1.0))
+    assert 2**29 < parts.capacity <= 2**30 * (1 + 1e-6)
+    assert parts.demand[1] + parts.demand[2] + parts.demand[3] <= parts.capacity
+    assert np.all(parts.demand >= np.array([0, 0.1, 0.2, 0.7]) * parts.demand_per_unit)
+    huge = Ticks(Problem(coordinates=SQUARE, demand=[0, 5e8 + 1, 5e8, 1], capacity=1e10))
+    assert np.all(huge.demand >= np.array([0, 5e8 + 1, 5e8, 1]) * huge.demand_per_unit)
+
+
+def test_sort_orders() -> None:
+    """Random 4, by demand 4, far 2, close 1, by width, opening and closing of windows 2 each, by prize 2."""
+    windows = np.array([[0, 60], [5, 20], [10, 30], [0, 40]])
+    problem = Problem(
+        coordinates=[[0, 0], [3, 4], [6, 8], [0, 6]], demand=[0, 1, 3, 2], capacity=6,
+        windows=windows, prize=[0, 5, 9, 0],
+    )  # fmt: skip
+    weights, ranks = Ticks(problem).sort_ranks()
+    orders = [[c for _, c in sorted((rank, c + 1) for c, rank in enumerate(row[1:]))] for row in ranks.tolist()]
+    assert weights.tolist() == [4, 2, 1, 4, 2, 2, 2, 2]
+    assert orders == [
+        [2, 3, 1],  # far first: 10, 6, 5
+        [1, 3, 2],  # close first
+        [2, 3, 1],  # large first
+        [1, 2, 3],  # narrow windows first: 15, 20, 40
+        [3, 1, 2],  # early opening first
+        [3, 2, 1],  # late closing first
+        [2, 1, 3],  # high prizes first
+    ]

@@ -1,0 +1,443 @@
+"""The search step once more: slow, obvious, in plain ints and lists.
+
+Routes are lists of customers, every candidate route is written out and driven from start to end, every cost is added
+up from scratch. Nothing is shared with the core or the engine except the numbers themselves (`Ticks`). Comments name
+what is part of the contract and might be done otherwise: numbering of routes, order of draws, ties.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ndsvrp.engine.base import Recipe
+from ndsvrp.engine.ticks import Ticks
+from ndsvrp.problem import Problem
+
+REQUIRED = 1 << 29  # the prize of a customer that must be served
+MISSING = 1 << 44  # what it costs to leave it out all the same
+NEIGHBOURS = 256
+START_ITERATION = 1 << 62
+
+# --- random numbers --------------------------------------------------------------------------
+
+MASK32, MASK64 = (1 << 32) - 1, (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix(z: int) -> int:
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & MASK64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & MASK64
+    return z ^ (z >> 31)
+
+
+def key_of(key: int, part: int) -> int:
+    return mix((key + GOLDEN * (part + 1)) & MASK64)
+
+
+def chain_key(seed: int, iteration: int, chain: int) -> int:
+    return key_of(key_of(key_of(0, seed), iteration), chain)
+
+
+@dataclass
+class Random:
+    key: int
+    counter: int = 0
+
+    def bits(self) -> int:
+        self.counter += 1
+        return mix((self.key + GOLDEN * self.counter) & MASK64) >> 32
+
+    def below(self, n: int) -> int:
+        return self.bits() * n >> 32
+
+    def unit(self) -> float:
+        return (self.bits() >> 8) / (1 << 24)
+
+
+def blinks(key: int, threshold: int, turn: int, route: int, place: int) -> bool:
+    if threshold == 0:
+        return False
+    h = key ^ turn * 0x9E3779B1 & MASK32 ^ route * 0x85EBCA77 & MASK32 ^ place * 0xC2B2AE3D & MASK32
+    h = (h ^ h >> 16) * 0x7FEB352D & MASK32
+    h = (h ^ h >> 15) * 0x846CA68B & MASK32
+    return h ^ h >> 16 < threshold
+
+
+def minus_log(k: int) -> float:
+    """-ln((k + 1) / 2^24), by the series that all machines share."""
+    value = k + 1
+    exponent = value.bit_length() - 1
+    f = value / (1 << exponent)
+    z = (f - 1.0) / (f + 1.0)
+    w, total = z * z, 0.0
+    for term in range(15, 0, -2):
+        total = total * w + 1.0 / term
+    return (24 - exponent) * 0.6931471805599453 - 2.0 * z * total
+
+
+def chance(p: float) -> int:
+    return MASK32 if p >= 1.0 else int(p * 4294967296.0)
+
+
+def shuffle(items: list[int], random: Random) -> None:
+    for i in range(len(items) - 1, 0, -1):
+        j = random.below(i + 1)
+        items[i], items[j] = items[j], items[i]
+
+
+def f32(value: float) -> float:
+    return float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+# --- the numbers of a problem ----------------------------------------------------------------
+
+
+class Numbers:
+    """A problem in ticks, as lists."""
+
+    def __init__(self, problem: Problem) -> None:
+        ticks = Ticks(problem)
+        self.n, self.per_unit = problem.customers, ticks.per_unit
+        self.capacity, self.vehicles, self.demand = ticks.capacity, ticks.vehicles, ticks.demand.tolist()
+        self.windows = problem.has_windows
+        if self.windows:
+            self.ready, self.due, self.service = ticks.ready.tolist(), ticks.due.tolist(), ticks.service.tolist()
+        prize = ticks.prize
+        self.prize: list[int] | None = None if prize is None else prize.tolist()
+        nodes = range(self.n + 1)
+        corner = None if problem.coordinates is None else problem.coordinates.min(axis=0)
+        if problem.distance is not None:
+            assert ticks.length_matrix is not None
+            self.length = ticks.length_matrix.tolist()
+            self.time = self.length if ticks.time_matrix is None else ticks.time_matrix.tolist()
+            far = [[self.length[a][b] + self.length[b][a] for b in nodes] for a in nodes]
+        else:
+            assert problem.coordinates is not None
+            corner = problem.coordinates.min(axis=0)
+            inside = ((problem.coordinates - corner) * ticks.per_unit).tolist()
+            single = [(f32(x), f32(y)) for x, y in inside]
+            far = [[square32(single[a], single[b]) for b in nodes] for a in nodes]
+            exact = problem.coordinates.tolist()
+            match str(problem.metric):
+                case "round":
+                    self.length = [[math.floor(euclid(a, b) + 0.5) for b in exact] for a in exact]
+                case "trunc":
+                    self.length = [[math.floor(euclid(a, b)) for b in exact] for a in exact]
+                case "dimacs":
+                    self.length = [[math.floor(euclid(a, b) * 10.0) for b in exact] for a in exact]
+                case "exact":
+                    self.length = [[math.floor(euclid(a, b) * 1000.0 + 0.5) for b in exact] for a in exact]
+                case _ if self.windows:
+                    self.length = [[math.floor(euclid(a, b) + 0.5) for b in inside] for a in inside]
+                case _:
+                    self.length = [[int(f32(f32(math.sqrt(square)) + 0.5)) for square in row] for row in far]
+            self.time = self.length
+        count = min(NEIGHBOURS, self.n - 1)
+        self.near = [
+            sorted((c for c in nodes if c not in (0, a)), key=lambda c, a=a: (far[a][c], c))[:count] for a in nodes
+        ]
+        weights, ranks = ticks.sort_ranks()
+        self.sort_weights, self.sort_ranks = weights.tolist(), ranks.tolist()
+
+    def tour_length(self, route: Sequence[int]) -> int:
+        stops = [0, *route, 0]
+        return sum(self.length[a][b] for a, b in itertools.pairwise(stops)) if route else 0
+
+    def left_out(self, c: int) -> int:
+        """What it costs not to serve c."""
+        assert self.prize is not None
+        return MISSING if self.prize[c] == REQUIRED else self.prize[c]
+
+    def feasible(self, route: Sequence[int]) -> bool:
+        return sum(self.demand[c] for c in route) <= self.capacity and self.in_time(route)
+
+    def in_time(self, route: Sequence[int]) -> bool:
+        if not self.windows:
+            return True
+        clock, here = self.ready[0], 0
+        for there in route:
+            clock = max(clock + self.time[here][there], self.ready[there])
+            if clock > self.due[there]:
+                return False
+            clock, here = clock + self.service[there], there
+        return clock + self.time[here][0] <= self.due[0]
+
+
+def euclid(a: Sequence[float], b: Sequence[float]) -> float:
+    dx, dy = a[0] - b[0], a[1] - b[1]
+    return math.sqrt(dx * dx + dy * dy)
+
+
+def square32(a: tuple[float, float], b: tuple[float, float]) -> float:
+    """Squared distance where every operation is rounded to float32."""
+    dx, dy = f32(a[0] - b[0]), f32(a[1] - b[1])
+    return f32(f32(dx * dx) + f32(dy * dy))
+
+
+# --- a chain ---------------------------------------------------------------------------------
+
+Draft = dict[int, list[int]]  # changed routes by number, in the order in which they were first changed
+
+
+@dataclass
+class Chain:
+    """One solution under search. Routes are numbered 0, 1, …; `absent` is a list whose order counts (retries)."""
+
+    numbers: Numbers
+    routes: list[list[int]] = field(default_factory=list)
+    absent: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.set_routes(self.routes)
+
+    def set_routes(self, routes: Sequence[Sequence[int]]) -> None:
+        numbers = self.numbers
+        self.routes = [list(route) for route in routes]
+        self.absent = [] if numbers.prize is None else list(range(1, numbers.n + 1))
+        for route in self.routes:
+            for c in route:
+                self._present(c)
+        self.best, self.best_cost, self.best_is_now = self.copy(), self.cost(), True
+
+    def copy(self) -> list[list[int]]:
+        return [list(route) for route in self.routes]
+
+    def cost(self) -> int:
+        lost = sum(self.numbers.left_out(c) for c in self.absent)
+        return sum(self.numbers.tour_length(route) for route in self.routes) + lost
+
+    def start(self, seed: int, chain: int, rounds: int, limited: bool, largest: int | None = None) -> None:
+        numbers, largest = self.numbers, largest or self.numbers.n
+        self.set_routes([])
+        if not limited:
+            self.set_routes([[c] for c in range(1, numbers.n + 1) if numbers.demand[c] <= numbers.capacity])
+        else:
+            everyone = Recipe(rule="random", removals=largest, all_routes=True)
+            self.improve(everyone, None, [0.0], chain_key(seed, START_ITERATION, chain))
+        quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True)
+        self.improve(quarter, None, [0.0] * rounds, chain_key(seed, START_ITERATION + 1, chain))
+
+    def improve(
+        self, recipe: Recipe, given: Sequence[Sequence[int]] | None, temperatures: Sequence[float], key: int
+    ) -> int:
+        """Steps in sequence; temperatures are in ticks. Returns how many were accepted."""
+        accepted = 0
+        for k, temperature in enumerate(temperatures):
+            step_key = key_of(key, k)
+            before = self.cost()
+            draft, left_out = self.reconstruct(recipe, None if given is None else given[k], step_key)
+            delta = self.cost_of(draft, left_out) - before
+            if float(delta) < temperature * minus_log(Random(key_of(step_key, MASK64)).bits() >> 8):
+                self.take_on(draft, left_out)
+                accepted += 1
+        return accepted
+
+    def evaluate(
+        self, recipe: Recipe, given: Sequence[Sequence[int]] | None, rollouts: int, key: int, keep_best: bool
+    ) -> list[int]:
+        """The change in cost by each of K reconstructions of the same solution."""
+        before = self.cost()
+        drafts = [self.reconstruct(recipe, given and given[k], key_of(key, k)) for k in range(rollouts)]
+        deltas = [self.cost_of(*draft) - before for draft in drafts]
+        if keep_best and min(deltas) < 0:
+            self.take_on(*drafts[deltas.index(min(deltas))])
+        return deltas
+
+    # --- taking apart --------------------------------------------------------------------------
+
+    def reconstruct(self, recipe: Recipe, given: Sequence[int] | None, key: int) -> tuple[Draft, list[int]]:
+        removed = self.removal(recipe, given, Random(key_of(key, 0)))
+        stripped, removed = self.strip(removed)
+        tries = []
+        for which in range(recipe.orders):
+            random = Random(key_of(key, 1 + which))
+            order = self.arrange(recipe, removed, which, random)
+            blink_key, coin_key = random.bits(), key_of(random.key, MASK64)
+            tries.append(self.put_back(stripped, order, recipe, blink_key, coin_key))
+        return min(tries, key=lambda t: self.cost_of(*t))  # the first of the cheapest
+
+    def removal(self, recipe: Recipe, given: Sequence[int] | None, random: Random) -> list[int]:
+        numbers, removals = self.numbers, min(recipe.removals, self.numbers.n)
+        if given is not None:
+            out = list(given)
+        elif recipe.rule == "string":
+            out = self.strings(recipe, random)
+        elif recipe.rule == "related":
+            seed = 1 + random.below(numbers.n)
+            out = [seed, *numbers.near[seed]][:removals]
+        elif removals * 4 <= numbers.n:
+            out = []
+            while len(out) < removals:
+                c = 1 + random.below(numbers.n)
+                if c not in out:
+                    out.append(c)
+        else:
+            everyone, out = list(range(1, numbers.n + 1)), []
+            for i in range(removals):
+                j = i + random.below(numbers.n - i)
+                out.append(everyone[j])
+                everyone[j] = everyone[i]
+        # Required customers that a tight fleet has left out are tried every time, up to 16 of them.
+        if numbers.prize is not None and any(numbers.prize[c] == REQUIRED for c in self.absent):
+            start, added = random.below(len(self.absent)), 0
+            for c in self.absent[start:] + self.absent[:start]:
+                if added < 16 and numbers.prize[c] == REQUIRED and c not in out:
+                    out.append(c)
+                    added += 1
+        return out
+
+    def strings(self, recipe: Recipe, random: Random) -> list[int]:
+        """Adjacent string removal (Christiaens & Vanden Berghe 2020), in float32."""
+        numbers, out, touched, absent = self.numbers, [], [], 0
+        seed = 1 + random.below(numbers.n)
+        mean = f32((numbers.n - len(self.absent)) / len(self.routes)) if self.routes else 1.0
+        longest = min(mean, float(recipe.string_longest))
+        most = f32(f32(4.0 * f32(recipe.string_average)) / f32(1.0 + longest))
+        most = f32(most - 1.0)
+        count = max(1, int(f32(1.0 + f32(random.unit() * most))))
+        for c in [seed, *numbers.near[seed]]:
+            if len(touched) == count:
+                break
+            if c in out:
+                continue
+            if c in self.absent:
+                absent += 1
+                if absent <= int(recipe.string_average):
+                    out.append(c)
+                continue
+            number = next(r for r, route in enumerate(self.routes) if c in route)
+            if number in touched:
+                continue
+            touched.append(number)
+            route = self.routes[number]
+            limit = min(float(len(route)), longest)
+            length = min(len(route), int(f32(1.0 + f32(random.unit() * limit))))
+            out += self.string(recipe, route, route.index(c), length, random)
+        return out
+
+    @staticmethod
+    def string(recipe: Recipe, route: list[int], here: int, length: int, random: Random) -> list[int]:
+        kept = skip = 0
+        if 1 < length < len(route) and random.unit() < f32(recipe.string_split):
+            kept = 1
+            while length + kept < len(route) and random.unit() < f32(recipe.string_depth):
+                kept += 1
+            skip = 1 + random.below(length - 1)
+        span = length + kept
+        low, high = max(0, here - span + 1), min(here, len(route) - span)
+        start = low + random.below(high - low + 1)
+        string = route[start : start + span]
+        return string[:skip] + string[skip + kept :] if kept else string
+
+    def strip(self, removed: list[int]) -> tuple[Draft, list[int]]:
+        """The routes without them. A route that is in time only with them (no triangle inequality) keeps them."""
+        draft: Draft = {}
+        staying: set[int] = set()
+        for c in removed:
+            number = next((r for r, route in enumerate(self.routes) if c in route), None)
+            if number is None or number in draft or c in staying:
+                continue
+            rest = [other for other in self.routes[number] if other not in removed]
+            if rest and not self.numbers.in_time(rest):
+                staying |= set(self.routes[number])
+            else:
+                draft[number] = rest
+        return draft, [c for c in removed if c not in staying]
+
+    # --- putting back --------------------------------------------------------------------------
+
+    def arrange(self, recipe: Recipe, removed: list[int], which: int, random: Random) -> list[int]:
+        numbers, order = self.numbers, list(removed)
+        if not recipe.sorted_orders:
+            if which > 0:
+                shuffle(order, random)
+            return order
+        draw, sort = random.below(sum(numbers.sort_weights)), 0
+        while draw >= numbers.sort_weights[sort]:
+            draw -= numbers.sort_weights[sort]
+            sort += 1
+        if sort == 0:
+            shuffle(order, random)
+            return order
+        return sorted(order, key=lambda c: numbers.sort_ranks[sort - 1][c])
+
+    def put_back(
+        self, stripped: Draft, order: list[int], recipe: Recipe, blink_key: int, coin_key: int
+    ) -> tuple[Draft, list[int]]:
+        numbers = self.numbers
+        draft = {number: list(route) for number, route in stripped.items()}
+        opened, left_out = 0, []
+        for turn, c in enumerate(order):
+            # Routes that the removal emptied are not filled again: a route for c alone gets a number of its own.
+            candidates = {number: route for number, route in draft.items() if route}
+            if recipe.all_routes:
+                candidates |= {r: route for r, route in enumerate(self.routes) if r not in draft}
+            places = []
+            for number, route in candidates.items():
+                for place in range(len(route) + 1):
+                    longer = [*route[:place], c, *route[place:]]
+                    if numbers.feasible(longer) and not blinks(blink_key, chance(recipe.blink), turn, number, place):
+                        cost = numbers.tour_length(longer) - numbers.tour_length(route)
+                        places.append((cost, number, place))
+            prize = REQUIRED if numbers.prize is None else numbers.prize[c]
+            if places and (prize == REQUIRED or min(places)[0] < prize):
+                _, number, place = min(places)  # ties go to the lower route, then the earlier place
+                draft.setdefault(number, list(self.routes[number]) if number < len(self.routes) else [])
+                draft[number].insert(place, c)
+                continue
+            if numbers.prize is not None:
+                routes = sum(1 for route in draft.values() if route)
+                routes += sum(1 for r in range(len(self.routes)) if r not in draft)
+                possible = routes < numbers.vehicles and numbers.demand[c] <= numbers.capacity
+                pays = prize == REQUIRED or numbers.tour_length([c]) < prize
+                coin = key_of(coin_key, turn) >> 32 < chance(recipe.open_route)
+                if not possible or not (pays or coin):
+                    left_out.append(c)
+                    continue
+            draft[len(self.routes) + opened] = [c]
+            opened += 1
+        return draft, left_out
+
+    def cost_of(self, draft: Draft, left_out: list[int]) -> int:
+        """Of the whole solution that the draft stands for."""
+        numbers = self.numbers
+        routes = [draft.get(r, route) for r, route in enumerate(self.routes)]
+        routes += [route for r, route in draft.items() if r >= len(self.routes)]
+        cost = sum(numbers.tour_length(route) for route in routes)
+        if numbers.prize is not None:
+            served = {c for route in routes for c in route}
+            assert not served & set(left_out)
+            cost += sum(numbers.left_out(c) for c in range(1, numbers.n + 1) if c not in served)
+        return cost
+
+    def take_on(self, draft: Draft, left_out: list[int]) -> None:
+        before = self.cost()
+        self.absent += [c for c in left_out if c not in self.absent]
+        for number, route in draft.items():
+            if number >= len(self.routes):
+                self.routes.append([])
+            self.routes[number] = route
+            for c in route:
+                self._present(c)
+        for number in range(len(self.routes) - 1, -1, -1):  # the last route takes the number of one that is gone
+            if not self.routes[number]:
+                self.routes[number] = self.routes[-1]
+                self.routes.pop()
+        # The best seen so far; one at the same cost follows it as long as the chain has not left it.
+        after = self.cost()
+        if after < self.best_cost:
+            self.best_cost, self.best_is_now = after, True
+        elif after > before:
+            self.best_is_now = False
+        if self.best_is_now:
+            self.best = self.copy()
+
+    def _present(self, c: int) -> None:
+        if c in self.absent:  # the last one takes its place in the list
+            at, last = self.absent.index(c), self.absent.pop()
+            if last != c:
+                self.absent[at] = last
