@@ -57,7 +57,11 @@ class Budget:
             return "time"
         if self.iterations is not None and progress.iteration >= self.iterations:
             return "iterations"
-        if self.target is not None and progress.unserved == 0 and progress.best <= self.target + 1e-9 * abs(self.target):
+        if (
+            self.target is not None
+            and progress.unserved == 0
+            and progress.best <= self.target + 1e-9 * abs(self.target)
+        ):
             return "target"
         if self.patience is not None and progress.iteration - self._since >= self.patience:
             return "patience"
