@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndsvrp.check import Report, Violation, check
+from ndsvrp.generate import generate
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
@@ -70,6 +72,13 @@ def test_float_loads_have_a_millionth_of_slack() -> None:
     assert judge(tenths, (1, 2, 3), (4,)).feasible
     more = four(demand=[0, 0.1, 0.2, 0.30001, 0.6], capacity=0.6)
     assert [v.kind for v in judge(more, (1, 2, 3), (4,)).violations] == ["capacity"]
+
+
+def test_customers_are_whole_numbers() -> None:
+    assert Solution([np.array([1, 2]), [np.int16(3)], (4,)]).routes == ((1, 2), (3,), (4,))
+    assert all(type(c) is int for route in Solution(np.array([[1, 2]])).routes for c in route)
+    with pytest.raises(TypeError):
+        Solution([[1.5]])  # type: ignore[list-item]
 
 
 # --- windows -----------------------------------------------------------------------------------
@@ -240,6 +249,28 @@ def test_asymmetric_times() -> None:
     ]
 
 
+def test_an_empty_route_counts_nothing() -> None:
+    problem = four(coordinates=None, distance=np.array(ONE_WAY) + 100 * np.eye(5), capacity=14)  # 100 from 0 to 0
+    assert judge(problem, (1, 2, 3, 4)).cost == 107
+    for nobody in ((), (9,)):
+        report = judge(problem, nobody, (1, 2, 3, 4), nobody)
+        assert report.cost == 107
+        assert [v.route for v in report.violations] == [1, 3]
+    assert judge(problem).distance == 0.0
+
+
+def test_violations_are_in_the_order_of_routes() -> None:
+    # Load 7 and 7 for a capacity of 6. 0-1-2: 21 > 20; 0-3-4: 45 > 40.
+    windows = [[0, 99], [0, 99], [0, 20], [0, 99], [0, 40]]
+    problem = four(coordinates=None, distance=ONE_WAY, windows=windows, demand=[0, 3, 4, 4, 3], capacity=6)
+    assert [str(v) for v in judge(problem, (1, 2), (3, 4)).violations] == [
+        "route 1: load 7 is above the capacity 6",
+        "route 1: customer 2 is reached at 21, after 20",
+        "route 2: load 7 is above the capacity 6",
+        "route 2: customer 4 is reached at 45, after 40",
+    ]
+
+
 def test_duration_matrix() -> None:
     # Lengths decide the cost, durations the times: all legs last 6, but 12 from 1 to 2.
     duration = np.full((5, 5), 6.0)
@@ -296,6 +327,31 @@ def test_dimacs_times_are_exact_tenths() -> None:
     assert judge(on_time, (1, 2)).cost == 0.6
     early = on_time.replace(windows=[[0, 0.6], [0, 0.1], [0, 0.3]], service=[0, 0.1, 0])
     assert [str(v) for v in judge(early, (1, 2)).violations] == ["route 1: customer 2 is reached at 0.4, after 0.3"]
+
+
+def test_a_due_date_a_rounding_error_short_of_a_tick_is_that_tick() -> None:
+    # 0-1-2: at 2 at 2.
+    windows = [[0, 9], [0, 9], [0, np.nextafter(2.0, 0)]]
+    fields: dict[str, Any] = {"coordinates": [[0, 0], [1, 0], [1, 1]], "windows": windows, "metric": "exact"}
+    problem = Problem(demand=np.array([0, 1.0, 1.0]), capacity=2, **fields)
+    assert judge(problem, (1, 2)).feasible
+    early = problem.replace(windows=[[0, 9], [0, 9], [0, 1.999]])
+    assert [str(v) for v in judge(early, (1, 2)).violations] == ["route 1: customer 2 is reached at 2, after 1.999"]
+
+
+@pytest.mark.parametrize("variant", ["vrptw", "pcvrptw"])
+@pytest.mark.parametrize("stops", [1, 10, 10_000])
+def test_ten_thousand_customers_are_checked_at_once(variant: str, stops: int) -> None:
+    problem = generate(variant, 10_000)[0]
+    windows = np.tile([0.0, 1e9], (10_001, 1))
+    problem = problem.replace(windows=windows, capacity=1e9)  # nobody is late: every stop is looked at
+    solution = Solution([range(first, first + stops) for first in range(1, 10_001, stops)])
+    seconds = []
+    for _ in range(5):
+        began = perf_counter()
+        assert check(problem, solution).feasible
+        seconds.append(perf_counter() - began)
+    assert min(seconds) < 0.030  # about 3 ms; 12 ms for 10,000 routes
 
 
 @given(st.permutations([1, 2, 3, 4]), st.sampled_from(["none", "round", "trunc", "dimacs", "exact"]))

@@ -80,6 +80,9 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "depot's prize": ({"prize": [1, 1, 1]}, "prize: the depot's is 1, must be 0"),
     "no vehicle": ({"vehicles": 0}, "vehicles: 0 is not a number of vehicles"),
     "half a vehicle": ({"vehicles": 1.5}, "vehicles: 1.5 is not a number of vehicles"),
+    "no number of vehicles": ({"vehicles": np.nan}, "vehicles: nan is not a number of vehicles"),
+    "endless vehicles": ({"vehicles": np.inf}, "vehicles: inf is not a number of vehicles"),
+    "vehicles in words": ({"vehicles": "two"}, "vehicles: two is not a number of vehicles"),
     "unknown metric": (
         {"metric": "manhattan"},
         "metric: unknown 'manhattan' (known: none, round, trunc, dimacs, exact)",
@@ -133,6 +136,52 @@ def test_multiples_of_the_unit_pass() -> None:
     problem = make(metric="dimacs", windows=windows((0.3, 30.7), ANY), service=[0, 0.1, 0.7])
     assert problem.has_whole_times
     assert problem.time_tolerance == 0.0
+
+
+def test_what_is_whole_up_to_rounding_becomes_the_float_of_its_tick() -> None:
+    tenth = 0.1 + 0.2  # 0.30000000000000004
+    distance = [[0, tenth, tenth], [tenth, 0, tenth], [tenth, tenth, 0]]
+    fields = {"distance": distance, "windows": [[0, 9], [tenth, 9 * tenth], [-1e-15, 8]], "service": [0, tenth, 1]}
+    problem = make(metric="dimacs", **fields, prize=[0, tenth, 1e-12])
+    assert problem.distance is not None and problem.distance.tolist() == [[0, 0.3, 0.3], [0.3, 0, 0.3], [0.3, 0.3, 0]]
+    assert problem.windows is not None and problem.windows.tolist() == [[0, 9], [0.3, 2.7], [0, 8]]
+    assert not np.signbit(problem.windows).any()
+    assert problem.service is not None and problem.service.tolist() == [0, 0.3, 1]
+    assert problem.prize is not None and problem.prize.tolist() == [0, 0.3, 0]
+    assert problem.required.tolist() == [False, False, True]  # a prize of no tick is none
+    for field in ("distance", "windows", "service", "prize", "required"):
+        assert not getattr(problem, field).flags.writeable
+    assert make(metric="none", prize=[0, tenth, 1e-12]).prize.tolist() == [0, tenth, 1e-12]  # type: ignore[union-attr]
+
+
+def test_large_numbers_are_not_cut_to_whole_ones() -> None:
+    assert make(metric="round", prize=[0, 2e9, 1]).prize.tolist() == [0, 2e9, 1]  # type: ignore[union-attr]
+    with pytest.raises(InstanceError, match="not a whole number"):
+        make(metric="round", prize=[0, 2e9 + 0.25, 1])
+
+
+def test_reach_is_exact_in_ticks() -> None:
+    # The depot opens at 0.1 and the customer is 0.2 away: there at 0.3, home at 0.5; in float64 0.1 + 0.2 > 0.3.
+    def line(due: float, closes: float) -> Problem:
+        windows, distance = np.array([[0.1, closes], [0, due]]), np.array([[0, 0.2], [0.2, 0]])
+        return Problem(demand=np.array([0, 1.0]), capacity=1, distance=distance, windows=windows, metric=Metric.DIMACS)
+
+    line(due=0.3, closes=9)
+    line(due=np.nextafter(0.3, 0), closes=np.nextafter(0.5, 0))
+    with pytest.raises(InstanceError, match=r"earliest start 0\.3, due date 0\.2 \(customer 1\)"):
+        line(due=0.2, closes=9)
+    with pytest.raises(InstanceError, match=r"back at the depot at 0\.5, which closes at 0\.4 \(customer 1\)"):
+        line(due=0.3, closes=0.4)
+
+
+def test_a_prize_of_no_tick_does_not_excuse_a_customer_out_of_reach() -> None:
+    with pytest.raises(InstanceError, match="earliest start 10, due date 9"):
+        make(metric="round", windows=windows(ANY, (0, 9)), prize=[0, 3, 1e-12])
+
+
+def test_vehicles_are_a_plain_int() -> None:
+    for vehicles in (2, 2.0, np.int64(2)):
+        assert type(make(vehicles=vehicles).vehicles) is int
 
 
 def test_the_error_names_field_and_node() -> None:

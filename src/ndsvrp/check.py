@@ -5,9 +5,12 @@ Plain numpy, sharing no code with the engines. Every solution that leaves the pr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
+import numpy.typing as npt
 
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Route, Solution
@@ -44,17 +47,16 @@ class Report:
 def check(problem: Problem, solution: Solution) -> Report:
     """Judge a solution: its cost, and every rule it breaks."""
     violations: list[Violation] = []
-    known = _check_visits(problem, solution, violations)
-    distance = 0.0
-    for number, route in enumerate(solution.routes, start=1):
-        route = tuple(c for c in route if 1 <= c <= problem.customers)
-        stops = np.array([0, *route, 0])
-        distance += float(np.sum(problem.length(stops[:-1], stops[1:])))
-        _check_load(problem, number, route, violations)
-        _check_times(problem, number, route, violations)
+    routes = _check_visits(problem, solution, violations)
+    stops = np.array([0, *(c for route in routes.values() for c in (*route, 0))])  # all routes, one after another
+    distance = fsum(problem.length(stops[:-1], stops[1:]).tolist())
+    broken = [*_overloaded(problem, routes), *_late(problem, routes, stops)]
+    violations += sorted(broken, key=lambda violation: violation.route or 0)
     if problem.vehicles is not None and len(solution.routes) > problem.vehicles:
         violations.append(Violation("fleet", f"{len(solution.routes)} routes for {problem.vehicles} vehicles"))
-    unserved = np.flatnonzero(~known)[1:] if not known[0] else np.flatnonzero(~known)
+    absent = np.ones(len(problem.demand), bool)
+    absent[stops] = False
+    unserved = np.flatnonzero(absent)
     lost = float(np.sum(problem.prize[unserved])) if problem.prize is not None else 0.0
     missing = unserved[problem.required[unserved]]
     if len(missing):
@@ -66,47 +68,59 @@ def check(problem: Problem, solution: Solution) -> Report:
         cost = round((distance + lost) * scale) / scale
     else:
         cost = distance + lost
-    return Report(cost, distance, lost, tuple(violations), tuple(int(c) for c in unserved))
+    return Report(cost, distance, lost, tuple(violations), tuple(unserved.tolist()))
 
 
-def _check_visits(problem: Problem, solution: Solution, violations: list[Violation]) -> np.ndarray:
-    seen = np.zeros(len(problem.demand), bool)
+def _check_visits(problem: Problem, solution: Solution, violations: list[Violation]) -> dict[int, Route]:
+    """The routes that serve somebody, by number, without the customers that do not exist."""
+    routes: dict[int, Route] = {}
+    customers, seen = problem.customers, set[int]()
     for number, route in enumerate(solution.routes, start=1):
         if not route:
             violations.append(Violation("empty", "serves nobody", number))
+        known = []
         for customer in route:
-            if not 1 <= customer <= problem.customers:
+            if not 1 <= customer <= customers:
                 violations.append(Violation("unknown", f"there is no customer {customer}", number))
-            elif seen[customer]:
+                continue
+            if customer in seen:
                 violations.append(Violation("twice", f"customer {customer} is served twice", number))
-            else:
-                seen[customer] = True
-    return seen
+            seen.add(customer)
+            known.append(customer)
+        if known:
+            routes[number] = tuple(known)
+    return routes
 
 
-def _check_load(problem: Problem, number: int, route: Route, violations: list[Violation]) -> None:
-    load = float(np.sum(problem.demand[list(route)]))
-    if load > problem.capacity + problem.capacity_tolerance:
-        violations.append(Violation("capacity", f"load {load:g} is above the capacity {problem.capacity:g}", number))
+def _overloaded(problem: Problem, routes: dict[int, Route]) -> Iterator[Violation]:
+    demand: list[float] = problem.demand.tolist()
+    most = problem.capacity + problem.capacity_tolerance
+    for number, route in routes.items():
+        load = fsum([demand[c] for c in route])
+        if load > most:
+            yield Violation("capacity", f"load {load:g} is above the capacity {problem.capacity:g}", number)
 
 
-def _check_times(problem: Problem, number: int, route: Route, violations: list[Violation]) -> None:
+def _late(problem: Problem, routes: dict[int, Route], stops: npt.NDArray[np.int64]) -> Iterator[Violation]:
     if problem.windows is None:
         return
-    windows, tolerance = problem.windows, problem.time_tolerance
-    time, here = float(windows[0, 0]), 0
-    for there in (*route, 0):
-        time += float(problem.travel_time(here, there))
-        if problem.service is not None:
-            time += float(problem.service[here])
-        if problem.has_whole_times:  # tenths stay tenths
-            time = round(time * problem.metric.scale) / problem.metric.scale
-        if there != 0:
-            time = max(time, float(windows[there, 0]))
-        if time > windows[there, 1] + tolerance:
-            who = "the depot" if there == 0 else f"customer {there}"
-            violations.append(
-                Violation("windows", f"{who} is reached at {time:g}, after {windows[there, 1]:g}", number)
-            )
-            return  # what follows is late because of this
-        here = there
+    # Plain lists: one call of numpy per array, none per stop.
+    comparable = problem.comparable_times
+    ready = comparable(problem.windows[:, 0]).tolist()
+    due = (comparable(problem.windows[:, 1]) + problem.time_tolerance).tolist()
+    steps = comparable(problem.travel_time(stops[:-1], stops[1:]))
+    if problem.service is not None:
+        steps = steps + comparable(problem.service)[stops[:-1]]
+    step, start = steps.tolist(), 0
+    for number, route in routes.items():
+        time = ready[0]
+        for leg, there in enumerate((*route, 0), start):
+            time += step[leg]
+            if time < ready[there]:
+                time = ready[there]
+            if time > due[there]:
+                who = "the depot" if there == 0 else f"customer {there}"
+                reached, latest = time / problem.time_scale, problem.windows[there, 1]
+                yield Violation("windows", f"{who} is reached at {reached:g}, after {latest:g}", number)
+                break  # what follows is late because of this
+        start += len(route) + 1

@@ -59,23 +59,23 @@ def _check_windows(problem: Problem) -> None:
     _zero_at_depot("service", service)
     if problem.windows is None:
         return
-    problem.check_whole("service", service)
-    problem.check_whole("windows", problem.windows)
     ready, due = problem.windows[:, 0], problem.windows[:, 1]
     refuse("windows", due < ready, lambda i: f"due date {due[i]:g} is before ready time {ready[i]:g}")
     nodes, depot = np.arange(len(problem.demand)), np.zeros(len(problem.demand), int)
-    start = np.maximum(ready[0] + problem.travel_time(depot, nodes), ready)
-    back = start + service + problem.travel_time(nodes, depot)
+    comparable, scale, tolerance = problem.comparable_times, problem.time_scale, problem.time_tolerance
+    opens, closes = comparable(ready), comparable(due)
+    start = np.maximum(opens[0] + comparable(problem.travel_time(depot, nodes)), opens)
+    home = start + comparable(service) + comparable(problem.travel_time(nodes, depot))
     # An optional customer that cannot be reached is merely never served.
     refuse(
         "windows",
-        (start > due + problem.time_tolerance) & problem.required,
-        lambda i: f"unreachable in time: earliest start {start[i]:g}, due date {due[i]:g}",
+        (start > closes + tolerance) & problem.required,
+        lambda i: f"unreachable in time: earliest start {start[i] / scale:g}, due date {due[i]:g}",
     )
     refuse(
         "windows",
-        (back > due[0] + problem.time_tolerance) & problem.required,
-        lambda i: f"unreachable in time: back at the depot at {back[i]:g}, which closes at {due[0]:g}",
+        (home > closes[0] + tolerance) & problem.required,
+        lambda i: f"unreachable in time: back at the depot at {home[i] / scale:g}, which closes at {due[0]:g}",
     )
 
 
@@ -85,7 +85,6 @@ def _check_prizes(problem: Problem) -> None:
         return
     _zero_at_depot("prize", prize)
     refuse("prize", prize < 0, lambda i: f"{prize[i]:g} is negative")
-    problem.check_whole("prize", prize)
 
 
 def _zero_at_depot(field: str, values: npt.NDArray[np.float64]) -> None:

@@ -30,6 +30,11 @@ class Metric(StrEnum):
         """Whether lengths are whole numbers of ticks, so that costs are exact."""
         return self is not Metric.NONE
 
+    def ticks(self, values: npt.NDArray[Any]) -> Floats:
+        """What is whole up to rounding, as exactly whole numbers of ticks; under `none` as it is."""
+        values = np.asarray(values, dtype=np.float64)
+        return np.rint(values * self.scale) if self.is_integer else values
+
     def apply(self, length: npt.NDArray[Any]) -> Floats:
         """Round float64 lengths by this rule. What is rounded is `length * scale`, in float64."""
         length = np.asarray(length, dtype=np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,14 @@ class Problem:
             if value is not None:
                 set_(self, field, _array(field, value, shape))
         self._check_travel()
+        for field in ("distance", "windows", "service", "prize"):
+            value = getattr(self, field)
+            if value is not None and (field != "service" or self.has_windows):
+                set_(self, field, self._whole(field, value))
         for feature in FEATURES:
             feature.check(self)
-        if self.vehicles is not None and (self.vehicles != int(self.vehicles) or self.vehicles < 1):
-            raise InstanceError(f"{self.vehicles} is not a number of vehicles", field="vehicles")
+        if self.vehicles is not None:
+            set_(self, "vehicles", _count("vehicles", self.vehicles))
 
     # --- what is there ---------------------------------------------------------------------
 
@@ -78,11 +83,12 @@ class Problem:
         """Whether customers may be left out for a price."""
         return self.prize is not None
 
-    @property
+    @cached_property
     def required(self) -> npt.NDArray[np.bool_]:
         """(N+1,) customers that must be served (the depot's entry is False)."""
         required = np.ones(len(self.demand), bool) if self.prize is None else self.prize == 0
         required[0] = False
+        required.flags.writeable = False
         return required
 
     @property
@@ -107,6 +113,15 @@ class Problem:
     def has_whole_times(self) -> bool:
         """Whether all times are whole numbers of ticks, so that they are compared exactly."""
         return self.metric.is_integer and self.duration is None
+
+    @property
+    def time_scale(self) -> int:
+        """Units of `comparable_times` per unit of time."""
+        return self.metric.scale if self.has_whole_times else 1
+
+    def comparable_times(self, times: Floats) -> Floats:
+        """Times as they are added and compared: whole ticks, where they are whole, else as given."""
+        return self.metric.ticks(times) if self.has_whole_times else times
 
     def length(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Floats:
         """Distance from nodes `a` to nodes `b`, element by element, float64."""
@@ -158,22 +173,26 @@ class Problem:
                 raise InstanceError(
                     f"{matrix[row, column]:g} from node {row} to node {column} is negative", field=field, node=int(row)
                 )
-        if self.distance is not None:
-            self.check_whole("distance", self.distance)
 
-    def check_whole(self, field: str, values: Floats) -> None:
-        """Integer metrics are exact end to end: nothing is cut to fit, it is refused."""
+    def _whole(self, field: str, values: Floats) -> Floats:
+        """Integer metrics are exact end to end: nothing is cut to fit, it is refused.
+
+        What is whole up to rounding becomes the one float that stands for that number of ticks.
+        """
         if not self.metric.is_integer:
-            return
+            return values
         rows = values.reshape(len(values), -1)
-        ticks = rows * self.metric.scale
-        broken: npt.NDArray[np.bool_] = np.abs(ticks - np.rint(ticks)) > 1e-9 * np.maximum(1.0, np.abs(ticks))
+        ticks = self.metric.ticks(rows)
+        broken = np.abs(rows * self.metric.scale - ticks) > np.clip(1e-9 * np.abs(ticks), 1e-9, 1e-3)
         unit = {1: "a whole number", 10: "a multiple of 0.1", 1000: "a multiple of 0.001"}[self.metric.scale]
         refuse(
             field,
             np.asarray(broken.any(axis=1)),
             lambda i: f"{rows[i][broken[i]][0]:g} is not {unit}, as the metric '{self.metric}' needs (use 'none')",
         )
+        whole = (ticks / self.metric.scale + 0.0).reshape(values.shape)  # + 0.0: no -0.0
+        whole.flags.writeable = False
+        return whole
 
 
 def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, finite: bool = True) -> Floats:
@@ -188,3 +207,13 @@ def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, f
         raise InstanceError(f"not a finite number (node {node})", field=field, node=node)
     array.flags.writeable = False
     return array
+
+
+def _count(field: str, value: Any) -> int:
+    try:
+        count = int(value)
+    except (TypeError, ValueError, OverflowError):  # words, nan, infinity
+        count = 0
+    if count < 1 or count != value:
+        raise InstanceError(f"{value} is not a number of {field}", field=field)
+    return count

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import index
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +21,8 @@ class Solution:
 
     routes: tuple[Route, ...]
 
-    def __init__(self, routes: Iterable[Iterable[int]]) -> None:
-        object.__setattr__(self, "routes", tuple(tuple(int(c) for c in route) for route in routes))
+    def __init__(self, routes: Iterable[Iterable[SupportsIndex]]) -> None:
+        object.__setattr__(self, "routes", tuple(tuple(map(index, route)) for route in routes))
 
     def unserved(self, problem: Problem) -> npt.NDArray[np.int64]:
         """The customers in no route, ascending."""
