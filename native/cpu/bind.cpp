@@ -1,4 +1,5 @@
-// The only binding file: instances and chains for Python. Shapes are checked by the caller (engine/cpu.py), once.
+// The only binding file: instances and chains for Python. Shapes are checked by the caller
+// (engine/cpu.py), once.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -18,19 +19,15 @@ using namespace nb::literals;
 namespace nds {
 namespace {
 
-template <class T>
-using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out = nb::ndarray<nb::numpy, T>;
+template <class T> using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+template <class T> using Out = nb::ndarray<nb::numpy, T>;
 
-template <class T>
-std::vector<T> values(const std::optional<In<T>>& array) {
+template <class T> std::vector<T> values(const std::optional<In<T>>& array) {
   if (!array) return {};
   return std::vector<T>(array->data(), array->data() + array->size());
 }
 
-template <class T>
-Out<T> array(std::vector<T>&& data, std::initializer_list<size_t> shape) {
+template <class T> Out<T> array(std::vector<T>&& data, std::initializer_list<size_t> shape) {
   auto* owned = new std::vector<T>(std::move(data));
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return Out<T>(owned->data(), shape, owner);
@@ -48,19 +45,19 @@ const Core& pick_core(const std::string& isa) {
   throw std::invalid_argument("no build of the core for '" + isa + "'");
 }
 
-std::shared_ptr<InstanceData> make_instance(i32 capacity, i32 vehicles, In<i32> demand, std::optional<In<i32>> ready,
-                                            std::optional<In<i32>> due, std::optional<In<i32>> service,
-                                            std::optional<In<i32>> prize, std::optional<In<float>> x,
-                                            std::optional<In<float>> y, float scale, i32 box_margin,
-                                            std::optional<In<double>> xd, std::optional<In<double>> yd,
-                                            double whole_scale, double whole_shift, std::optional<In<i32>> length,
-                                            std::optional<In<i32>> time, i32 near_count,
-                                            std::optional<In<i32>> rank, In<i32> sort_weight) {
+std::shared_ptr<InstanceData> make_instance(
+    i32 capacity, i32 vehicles, In<i32> demand, std::optional<In<i32>> ready,
+    std::optional<In<i32>> due, std::optional<In<i32>> service, std::optional<In<i32>> prize,
+    std::optional<In<float>> x, std::optional<In<float>> y, float scale, i32 box_margin,
+    std::optional<In<double>> xd, std::optional<In<double>> yd, double whole_scale,
+    double whole_shift, std::optional<In<i32>> length, std::optional<In<i32>> time, i32 near_count,
+    std::optional<In<i32>> rank, In<i32> sort_weight) {
   auto data = std::make_shared<InstanceData>();
   InstanceData& d = *data;
   d.demand.assign(demand.data(), demand.data() + demand.size());
   d.sort_weight.assign(sort_weight.data(), sort_weight.data() + sort_weight.size());
-  d.ready = values(ready), d.due = values(due), d.service = values(service), d.prize = values(prize);
+  d.ready = values(ready), d.due = values(due), d.service = values(service),
+  d.prize = values(prize);
   d.x = values(x), d.y = values(y), d.xd = values(xd), d.yd = values(yd);
   d.length = values(length), d.time = values(time), d.rank = values(rank);
   d.in.n = i32(d.demand.size()) - 1;
@@ -80,9 +77,12 @@ std::shared_ptr<InstanceData> make_instance(i32 capacity, i32 vehicles, In<i32> 
 
 class Chains {
  public:
-  Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> which, const std::string& isa)
-      : core_(pick_core(isa)), instances_(std::move(instances)) {
-    for (size_t i = 0; i < which.size(); ++i) chains_.emplace_back(instances_.at(which.data()[i])->in, core_);
+  Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> which,
+         const std::string& isa)
+      : core_(pick_core(isa)),
+        instances_(std::move(instances)) {
+    for (size_t i = 0; i < which.size(); ++i)
+      chains_.emplace_back(instances_.at(which.data()[i])->in, core_);
     for (auto& instance : instances_) largest_ = std::max(largest_, instance->in.n);
     for (auto& data : chains_) {
       core_.clear(data.in(), data.chain);
@@ -95,7 +95,8 @@ class Chains {
   const char* isa() const { return core_.name; }
   i32 size() const { return i32(chains_.size()); }
 
-  // The current solution becomes the given routes (each ended by a 0), and the best seen so far with it.
+  // The current solution becomes the given routes (each ended by a 0), and the best seen so far
+  // with it.
   void set_tour(i32 chain, In<i32> tour) {
     ChainData& data = chains_.at(chain);
     core_.clear(data.in(), data.chain);
@@ -106,31 +107,36 @@ class Chains {
     start_from_now(data.chain);
   }
 
-  i64 improve(const Recipe& recipe, std::optional<In<i32>> given, In<double> temperature, i32 from, i32 to, u64 seed,
-              u64 iteration, i32 threads) {
+  // Steps made in all, by all chains; fewer than asked for if `seconds` were too few.
+  i64 improve(const Recipe& recipe, std::optional<In<i32>> given, In<double> temperature, i32 from,
+              i32 to, u64 seed, u64 iteration, i32 threads, std::optional<double> seconds) {
     nb::gil_scoped_release release;
-    std::atomic<i64> accepted{0};
+    std::atomic<i64> steps_made{0};
+    const Alarm alarm(seconds, stop_);
     const i32 steps = i32(temperature.shape(1));
     run(threads, size(), [&](Scratch& scratch, i32 i) {
       ChainData& data = chains_[i];
       const i32* removed = given ? given->data() + i64(i) * steps * recipe.removals : nullptr;
-      accepted += core_.improve(data.in(), data.chain, scratch, recipe, removed, temperature.data() + i64(i) * steps,
-                                from, to, key(seed, iteration, i));
+      steps_made +=
+          core_.improve(data.in(), data.chain, scratch, recipe, removed,
+                        temperature.data() + i64(i) * steps, from, to, key(seed, iteration, i));
     });
-    return accepted;
+    return steps_made;
   }
 
-  Out<i64> evaluate(const Recipe& recipe, std::optional<In<i32>> given, i32 rollouts, u64 seed, u64 iteration,
-                    bool keep_best, i32 threads) {
+  Out<i64> evaluate(const Recipe& recipe, std::optional<In<i32>> given, i32 rollouts, u64 seed,
+                    u64 iteration, bool keep_best, i32 threads) {
     std::vector<i64> deltas(size_t(size()) * rollouts);
     {
       nb::gil_scoped_release release;
-      const auto removed = [&](i32 i) { return given ? given->data() + i64(i) * rollouts * recipe.removals : nullptr; };
+      const auto removed = [&](i32 i) {
+        return given ? given->data() + i64(i) * rollouts * recipe.removals : nullptr;
+      };
       run(threads, size() * rollouts, [&](Scratch& scratch, i32 task) {
         const i32 i = task / rollouts, k = task % rollouts;
         ChainData& data = chains_[i];
-        deltas[task] =
-            core_.evaluate(data.in(), data.chain, scratch, recipe, removed(i), k, key(seed, iteration, i), false);
+        deltas[task] = core_.evaluate(data.in(), data.chain, scratch, recipe, removed(i), k,
+                                      key(seed, iteration, i), false);
       });
       if (keep_best) {
         run(threads, size(), [&](Scratch& scratch, i32 i) {
@@ -160,7 +166,8 @@ class Chains {
 
   Out<i64> costs(bool best) const {
     std::vector<i64> costs;
-    for (const auto& data : chains_) costs.push_back(best ? data.chain.best_cost : data.chain.now.cost);
+    for (const auto& data : chains_)
+      costs.push_back(best ? data.chain.best_cost : data.chain.now.cost);
     return array(std::move(costs), {chains_.size()});
   }
 
@@ -183,10 +190,12 @@ class Chains {
       const size_t length = tour.size();
       return array(std::move(tour), {length});
     }
-    return array(std::vector<i32>(c.best_tour, c.best_tour + c.best_length), {size_t(c.best_length)});
+    return array(std::vector<i32>(c.best_tour, c.best_tour + c.best_length),
+                 {size_t(c.best_length)});
   }
 
-  // (3, chains, n+1): previous node, next node, route of each customer; 0, 0, -1 for those not served.
+  // (3, chains, n+1): previous node, next node, route of each customer; 0, 0, -1 for those not
+  // served.
   Out<i32> view() const {
     const size_t nodes = size_t(largest_) + 1, plane = chains_.size() * nodes;
     std::vector<i32> out(3 * plane, 0);
@@ -215,10 +224,10 @@ class Chains {
     return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), u64(chain));
   }
 
-  template <class Task>
-  void run(i32 threads, i32 count, Task task) {
+  template <class Task> void run(i32 threads, i32 count, Task task) {
     while (i32(scratch_.size()) < std::min(threads, count)) {
       scratch_.push_back(std::make_unique<ScratchData>(largest_, core_));
+      scratch_.back()->scratch.stop = &stop_;
     }
     parallel(threads, count, [&](i32 worker, i32 i) { task(scratch_[worker]->scratch, i); });
   }
@@ -228,6 +237,7 @@ class Chains {
   std::vector<ChainData> chains_;
   std::vector<std::unique_ptr<ScratchData>> scratch_;
   i32 largest_ = 0;
+  volatile i32 stop_ = 0;
 };
 
 }  // namespace
@@ -241,30 +251,35 @@ NB_MODULE(_core, m) {
             return array(std::vector<i32>(d.near), {size_t(d.in.n) + 1, size_t(d.in.near_count)});
           },
           nb::rv_policy::automatic);
-  m.def("make_instance", &make_instance, nb::kw_only(), "capacity"_a, "vehicles"_a, "demand"_a, "ready"_a.none(),
-        "due"_a.none(), "service"_a.none(), "prize"_a.none(), "x"_a.none(), "y"_a.none(), "scale"_a, "box_margin"_a,
-        "xd"_a.none(), "yd"_a.none(), "whole_scale"_a, "whole_shift"_a, "length"_a.none(), "time"_a.none(),
-        "near_count"_a, "rank"_a.none(), "sort_weight"_a);
+  m.def("make_instance", &make_instance, nb::kw_only(), "capacity"_a, "vehicles"_a, "demand"_a,
+        "ready"_a.none(), "due"_a.none(), "service"_a.none(), "prize"_a.none(), "x"_a.none(),
+        "y"_a.none(), "scale"_a, "box_margin"_a, "xd"_a.none(), "yd"_a.none(), "whole_scale"_a,
+        "whole_shift"_a, "length"_a.none(), "time"_a.none(), "near_count"_a, "rank"_a.none(),
+        "sort_weight"_a);
   nb::class_<Recipe>(m, "Recipe")
-      .def("__init__",
-           [](Recipe* r, i32 rule, i32 removals, float string_average, i32 string_longest, float string_split,
-              float string_depth, i32 orders, bool sorted, bool all_routes, double blink, double open_route) {
-             const auto chance = [](double p) { return p >= 1.0 ? ~0u : u32(p * 4294967296.0); };
-             new (r) Recipe{rule,   removals, string_average, string_longest, string_split,      string_depth,
-                            orders, sorted,   all_routes,     chance(blink),  chance(open_route)};
-           },
-           nb::kw_only(), "rule"_a, "removals"_a, "string_average"_a, "string_longest"_a, "string_split"_a,
-           "string_depth"_a, "orders"_a, "sorted"_a, "all_routes"_a, "blink"_a, "open_route"_a);
+      .def(
+          "__init__",
+          [](Recipe* r, i32 rule, i32 removals, float string_average, i32 string_longest,
+             float string_split, float string_depth, i32 orders, bool sorted, bool all_routes,
+             double blink, double open_route) {
+            const auto chance = [](double p) { return p >= 1.0 ? ~0u : u32(p * 4294967296.0); };
+            new (r) Recipe{
+                rule,   removals, string_average, string_longest, string_split,      string_depth,
+                orders, sorted,   all_routes,     chance(blink),  chance(open_route)};
+          },
+          nb::kw_only(), "rule"_a, "removals"_a, "string_average"_a, "string_longest"_a,
+          "string_split"_a, "string_depth"_a, "orders"_a, "sorted"_a, "all_routes"_a, "blink"_a,
+          "open_route"_a);
   nb::class_<Chains>(m, "Chains")
-      .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&>(), "instances"_a,
-           "which"_a, "isa"_a = "auto")
+      .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&>(),
+           "instances"_a, "which"_a, "isa"_a = "auto")
       .def_prop_ro("isa", &Chains::isa)
       .def("__len__", &Chains::size)
       .def("set_tour", &Chains::set_tour, "chain"_a, "tour"_a)
-      .def("improve", &Chains::improve, "recipe"_a, "given"_a.none(), "temperature"_a, "start"_a, "stop"_a, "seed"_a,
-           "iteration"_a, "threads"_a)
-      .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a, "iteration"_a,
-           "keep_best"_a, "threads"_a)
+      .def("improve", &Chains::improve, "recipe"_a, "given"_a.none(), "temperature"_a, "start"_a,
+           "stop"_a, "seed"_a, "iteration"_a, "threads"_a, "seconds"_a.none())
+      .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a,
+           "iteration"_a, "keep_best"_a, "threads"_a)
       .def("replace", &Chains::replace, "source"_a, "target"_a)
       .def("costs", &Chains::costs, "best"_a = false)
       .def("missing", &Chains::missing, "best"_a = false)

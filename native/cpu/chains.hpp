@@ -1,8 +1,12 @@
 // Owners of the memory behind the core's plain structs, and the work spread over threads.
 #pragma once
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -19,17 +23,19 @@ struct InstanceData {
 
   // Call once all vectors are filled: the view that the core reads.
   void point() {
-    const auto set = [](auto& pointer, const auto& values) { pointer = values.empty() ? nullptr : values.data(); };
+    const auto set = [](auto& pointer, const auto& values) {
+      pointer = values.empty() ? nullptr : values.data();
+    };
     set(in.demand, demand), set(in.ready, ready), set(in.due, due), set(in.service, service);
     set(in.prize, prize), set(in.x, x), set(in.y, y), set(in.xd, xd), set(in.yd, yd);
-    set(in.length, length), set(in.near, near), set(in.rank, rank), set(in.sort_weight, sort_weight);
+    set(in.length, length), set(in.near, near), set(in.rank, rank),
+        set(in.sort_weight, sort_weight);
     in.time = time.empty() ? in.length : time.data();
   }
 };
 
 // Hands out parts of one block.
-template <class T>
-class Block {
+template <class T> class Block {
  public:
   void reserve(size_t count) { memory_.resize(count); }
   T* take(size_t count) {
@@ -58,9 +64,12 @@ class ChainData {
     s.at.edge = ints_.take(pool);
     s.at.depart = windows ? ints_.take(pool) : nullptr;
     s.at.latest = windows ? ints_.take(pool) : nullptr;
-    for (i32** part : {&s.first, &s.slot, &s.size, &s.load, &s.box.inner, &s.box.leg}) *part = ints_.take(routes);
-    for (i32** part : {&s.route_of, &s.place_of, &s.absent, &s.absent_at}) *part = ints_.take(nodes);
-    for (float** part : {&s.box.left, &s.box.right, &s.box.low, &s.box.high}) *part = floats_.take(routes);
+    for (i32** part : {&s.first, &s.slot, &s.size, &s.load, &s.box.inner, &s.box.leg})
+      *part = ints_.take(routes);
+    for (i32** part : {&s.route_of, &s.place_of, &s.absent, &s.absent_at})
+      *part = ints_.take(nodes);
+    for (float** part : {&s.box.left, &s.box.right, &s.box.low, &s.box.high})
+      *part = floats_.take(routes);
     chain.best_tour = ints_.take(2 * nodes);
   }
   ChainData(ChainData&&) = default;
@@ -78,8 +87,10 @@ class ChainData {
     };
     copy(to.at.node, from.at.node, from.used), copy(to.at.edge, from.at.edge, from.used);
     copy(to.at.depart, from.at.depart, from.used), copy(to.at.latest, from.at.latest, from.used);
-    copy(to.first, from.first, nodes), copy(to.slot, from.slot, nodes), copy(to.size, from.size, nodes);
-    copy(to.load, from.load, nodes), copy(to.box.inner, from.box.inner, nodes), copy(to.box.leg, from.box.leg, nodes);
+    copy(to.first, from.first, nodes), copy(to.slot, from.slot, nodes),
+        copy(to.size, from.size, nodes);
+    copy(to.load, from.load, nodes), copy(to.box.inner, from.box.inner, nodes),
+        copy(to.box.leg, from.box.leg, nodes);
     copy(to.box.left, from.box.left, nodes), copy(to.box.right, from.box.right, nodes);
     copy(to.box.low, from.box.low, nodes), copy(to.box.high, from.box.high, nodes);
     copy(to.route_of, from.route_of, nodes), copy(to.place_of, from.place_of, nodes);
@@ -100,7 +111,8 @@ class ChainData {
 class ScratchData {
  public:
   ScratchData(i32 n, const Core& core) {
-    const size_t nodes = size_t(n) + 1, pool = size_t(core.draft_per_customer) * n + 256, routes = 2 * nodes;
+    const size_t nodes = size_t(n) + 1, pool = size_t(core.draft_per_customer) * n + 256,
+                 routes = 2 * nodes;
     ints_.reserve(3 * (4 * pool + routes + nodes) + 6 * nodes);
     segments_.reserve(3 * routes);
     for (Draft* draft : {&scratch.stripped, &scratch.trial, &scratch.best}) {
@@ -114,7 +126,8 @@ class ScratchData {
       std::fill(draft->segment_of, draft->segment_of + routes, -1);
       draft->left_out = ints_.take(nodes);
     }
-    for (i32** part : {&scratch.removed, &scratch.order, &scratch.touched, &scratch.mark, &scratch.bound}) {
+    for (i32** part :
+         {&scratch.removed, &scratch.order, &scratch.touched, &scratch.mark, &scratch.bound}) {
       *part = ints_.take(nodes);
     }
     std::fill(scratch.mark, scratch.mark + nodes, 0);
@@ -127,7 +140,40 @@ class ScratchData {
   Block<Segment> segments_;
 };
 
-// Runs task(worker, i) for i in 0 … count-1; which worker takes which i does not matter to the results.
+// Sets a flag when time is up; clears it when it goes.
+class Alarm {
+ public:
+  Alarm(std::optional<double> seconds, volatile i32& flag) : flag_(flag) {
+    if (!seconds) return;
+    const auto when = std::chrono::steady_clock::now() + std::chrono::duration<double>(*seconds);
+    thread_ = std::thread([this, when] {
+      std::unique_lock lock(mutex_);
+      if (!done_.wait_until(lock, when, [this] { return over_; })) flag_ = 1;
+    });
+  }
+  ~Alarm() {
+    if (thread_.joinable()) {
+      {
+        const std::lock_guard lock(mutex_);
+        over_ = true;
+      }
+      done_.notify_one();
+      thread_.join();
+    }
+    flag_ = 0;
+  }
+  Alarm(const Alarm&) = delete;
+
+ private:
+  volatile i32& flag_;
+  bool over_ = false;
+  std::mutex mutex_;
+  std::condition_variable done_;
+  std::thread thread_;
+};
+
+// Runs task(worker, i) for i in 0 … count-1; which worker takes which i does not matter to the
+// results.
 inline void parallel(i32 threads, i32 count, const std::function<void(i32, i32)>& task) {
   threads = std::max(1, std::min(threads, count));
   if (threads == 1) {

@@ -1,5 +1,6 @@
-// The core for one instruction set: every combination of rules and distances, chosen by what the instance has.
-// Includes nothing of the standard library, whose templates the linker would share between instruction sets.
+// The core for one instruction set: every combination of rules and distances, chosen by what the
+// instance has. Includes nothing of the standard library, whose templates the linker would share
+// between instruction sets.
 #include "core.hpp"
 
 #include "ndsvrp/step.hpp"
@@ -10,18 +11,17 @@
 namespace nds {
 namespace {
 
-template <class Call>
-auto with_distance(const Instance& in, Call call) {
+template <class Call> auto with_distance(const Instance& in, Call call) {
   if (in.length != nullptr) return call.template operator()<Matrix>();
   if (in.xd != nullptr) return call.template operator()<WholePoints>();
   return call.template operator()<FloatPoints>();
 }
 
-template <class Call>
-auto with_rules(const Instance& in, Call call) {
+template <class Call> auto with_rules(const Instance& in, Call call) {
   const bool windows = in.due != nullptr, optional = in.prize != nullptr;
   return with_distance(in, [&]<class D>() {
-    if (windows && optional) return call.template operator()<Rules<Capacity, TimeWindows, Prizes>, D>();
+    if (windows && optional)
+      return call.template operator()<Rules<Capacity, TimeWindows, Prizes>, D>();
     if (windows) return call.template operator()<Rules<Capacity, TimeWindows>, D>();
     if (optional) return call.template operator()<Rules<Capacity, Prizes>, D>();
     return call.template operator()<Rules<Capacity>, D>();
@@ -30,15 +30,15 @@ auto with_rules(const Instance& in, Call call) {
 
 constexpr Lanes<1> kAlone{};
 
-i32 do_improve(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe, const i32* given,
-               const double* temperature, i32 from, i32 to, u64 key) {
+i32 do_improve(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe,
+               const i32* given, const double* temperature, i32 from, i32 to, u64 key) {
   return with_rules(in, [&]<class R, class D>() {
     return improve<R, D>(in, chain, scratch, recipe, given, temperature, from, to, key, kAlone);
   });
 }
 
-i64 do_evaluate(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe, const i32* given, i32 k,
-                u64 key, bool keep) {
+i64 do_evaluate(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe,
+                const i32* given, i32 k, u64 key, bool keep) {
   return with_rules(in, [&]<class R, class D>() {
     return evaluate<R, D>(in, chain, scratch, recipe, given, k, key, keep, kAlone);
   });
@@ -58,7 +58,8 @@ u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }
 
 }  // namespace
 
-const Core NDS_CORE{NDS_STRING(NDS_ISA), do_improve, do_evaluate, do_clear, do_add_route, do_save_best,
-                    do_key_of, kPoolPerCustomer, kDraftPerCustomer};
+const Core NDS_CORE{NDS_STRING(NDS_ISA), do_improve,   do_evaluate, do_clear,
+                    do_add_route,        do_save_best, do_key_of,   kPoolPerCustomer,
+                    kDraftPerCustomer};
 
 }  // namespace nds

@@ -1,4 +1,5 @@
-// What a build of the core offers to the binding: plain functions over plain data, one table per instruction set.
+// What a build of the core offers to the binding: plain functions over plain data, one table per
+// instruction set.
 #pragma once
 #include "ndsvrp/types.hpp"
 
@@ -6,9 +7,10 @@ namespace nds {
 
 struct Core {
   const char* name;
-  i32 (*improve)(const Instance&, Chain&, Scratch&, const Recipe&, const i32* given, const double* temperature,
-                 i32 from, i32 to, u64 key);
-  i64 (*evaluate)(const Instance&, Chain&, Scratch&, const Recipe&, const i32* given, i32 k, u64 key, bool keep);
+  i32 (*improve)(const Instance&, Chain&, Scratch&, const Recipe&, const i32* given,
+                 const double* temperature, i32 from, i32 to, u64 key);
+  i64 (*evaluate)(const Instance&, Chain&, Scratch&, const Recipe&, const i32* given, i32 k,
+                  u64 key, bool keep);
   void (*clear)(const Instance&, Chain&);
   void (*add_route)(const Instance&, Chain&, const i32* customers, i32 size);
   void (*save_best)(Chain&);

@@ -9,7 +9,8 @@
 namespace nds {
 
 // Customers around each customer by a grid of cells: rings of cells until the count is safe.
-inline std::vector<i32> near_by_points(const std::vector<float>& x, const std::vector<float>& y, i32 count) {
+inline std::vector<i32> near_by_points(const std::vector<float>& x, const std::vector<float>& y,
+                                       i32 count) {
   const i32 n = i32(x.size()) - 1;
   std::vector<i32> near(size_t(n + 1) * count, 0);
   float width = 1e-30f, height = 1e-30f;
@@ -27,11 +28,13 @@ inline std::vector<i32> near_by_points(const std::vector<float>& x, const std::v
   for (i32 c = 1; c <= n; ++c) {
     const i32 cx = at(x[c]), cy = at(y[c]);
     found.clear();
-    i32 inside = 0;  // of those found, how many are surely nearer than anything in rings not yet visited
+    i32 inside =
+        0;  // of those found, how many are surely nearer than anything in rings not yet visited
     for (i32 ring = 0; ring < cells; ++ring) {
       for (i32 row = std::max(0, cy - ring); row <= std::min(cells - 1, cy + ring); ++row) {
         const bool edge = row == cy - ring || row == cy + ring;
-        for (i32 column = cx - ring; column <= cx + ring; column += edge ? 1 : std::max(1, 2 * ring)) {
+        for (i32 column = cx - ring; column <= cx + ring;
+             column += edge ? 1 : std::max(1, 2 * ring)) {
           if (column < 0 || column >= cells) continue;
           for (i32 i = begin[row * cells + column]; i < begin[row * cells + column + 1]; ++i) {
             const i32 other = member[i];
@@ -42,7 +45,8 @@ inline std::vector<i32> near_by_points(const std::vector<float>& x, const std::v
       }
       if (i32(found.size()) < count) continue;
       const float safe = ring * cell * 0.9999f;  // rounding may put a point into the next cell
-      inside = i32(std::count_if(found.begin(), found.end(), [&](auto& f) { return f.first <= safe * safe; }));
+      inside = i32(std::count_if(found.begin(), found.end(),
+                                 [&](auto& f) { return f.first <= safe * safe; }));
       if (inside >= count) break;
     }
     std::partial_sort(found.begin(), found.begin() + count, found.end());
@@ -58,7 +62,8 @@ inline std::vector<i32> near_by_matrix(const std::vector<i32>& length, i32 n, i3
   for (i32 c = 1; c <= n; ++c) {
     found.clear();
     for (i32 other = 1; other <= n; ++other) {
-      const i64 there = length[size_t(c) * (n + 1) + other], back = length[size_t(other) * (n + 1) + c];
+      const i64 there = length[size_t(c) * (n + 1) + other],
+                back = length[size_t(other) * (n + 1) + c];
       if (other != c) found.emplace_back(there + back, other);
     }
     std::partial_sort(found.begin(), found.begin() + count, found.end());

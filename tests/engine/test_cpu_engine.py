@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ndsvrp import EngineError, Problem, Solution, check
+from ndsvrp.engine import cpu
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine, CpuState, tour_of
+from ndsvrp.search.start import improve_start, start
 from parity.problems import SOURCES, VARIANTS, random_problem
 
 STRINGS = Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01)
@@ -61,7 +64,7 @@ def assert_costs_are_true(engine: CpuEngine, state: CpuState) -> None:
 
 def test_start_without_rounds_is_one_route_each() -> None:
     problem, engine = uniform(9), CpuEngine()
-    state = engine.start([problem], [0, 0], 1, rounds=0)
+    state = start(engine, [problem], [0, 0], 1, rounds=0)
     assert engine.export(state, 1).routes == tuple((c,) for c in range(1, 10))
     assert engine.export(state, 0, best=False) == engine.export(state, 0)
     assert state.missing().tolist() == [0, 0]
@@ -70,7 +73,7 @@ def test_start_without_rounds_is_one_route_each() -> None:
 
 def test_rounds_improve_the_start() -> None:
     problem, engine = uniform(60), CpuEngine()
-    costs = [engine.start([problem], [0, 0], 1, rounds=rounds).costs() for rounds in (0, 10, 100)]
+    costs = [start(engine, [problem], [0, 0], 1, rounds=rounds).costs() for rounds in (0, 10, 100)]
     assert np.all(costs[0] > costs[1])
     assert np.all(costs[1] > costs[2])
     assert costs[2][0] != costs[2][1], "chains start apart"
@@ -82,7 +85,7 @@ def test_start_leaves_out_whom_nobody_can_serve() -> None:
         windows=[[0, 4], [0, 4], [0, 1]], prize=[0, 3, 100],
     )  # fmt: skip
     engine = CpuEngine()
-    state = engine.start([problem], [0], 1, rounds=3)
+    state = start(engine, [problem], [0], 1, rounds=3)
     assert engine.export(state, 0).routes == ((1,),)
     daring = Recipe(rule="random", removals=2, all_routes=True, open_route=1.0)
     engine.rebuild(state, daring, None, np.full((1, 50), 9.0), 1, 1)
@@ -96,7 +99,7 @@ def test_start_keeps_to_the_fleet() -> None:
         fewest = int(np.ceil(problem.demand.sum() / 50))
         problem = problem.replace(vehicles=fewest + 2)
         engine = CpuEngine()
-        state = engine.start([problem], [0, 0], seed, rounds=20)
+        state = start(engine, [problem], [0, 0], seed, rounds=20)
         for chain in (0, 1):
             assert len(engine.export(state, chain).routes) <= fewest + 2
         assert_costs_are_true(engine, state)
@@ -105,7 +108,7 @@ def test_start_keeps_to_the_fleet() -> None:
 def test_start_counts_whom_the_fleet_leaves_out() -> None:
     problem = Problem(coordinates=np.eye(5, 2), demand=[0, 2, 2, 2, 2], capacity=3, vehicles=2)
     engine = CpuEngine()
-    state = engine.start([problem], [0], 0, rounds=3)
+    state = start(engine, [problem], [0], 0, rounds=3)
     assert state.missing().tolist() == [2]
     assert len(engine.export(state, 0).routes) == 2
 
@@ -113,16 +116,20 @@ def test_start_counts_whom_the_fleet_leaves_out() -> None:
 def test_start_from_a_solution() -> None:
     problem, engine = uniform(6, capacity=100), CpuEngine()
     init = Solution([(3, 1), (6, 5, 4, 2)])
-    state = engine.start([problem], [0, 0], 1, init=init)
+    state = start(engine, [problem], [0, 0], 1, init=init)
     assert [engine.export(state, i, best=best) for i in (0, 1) for best in (True, False)] == [init] * 4
     assert_costs_are_true(engine, state)
 
 
-def test_start_can_be_interrupted() -> None:
-    answers = iter([False, False, False, True])
-    state = CpuEngine().start([uniform(40)], [0], 1, rounds=10**6, interrupt=lambda: next(answers))
-    assert next(answers, None) is None
-    assert state.missing().tolist() == [0]
+def test_start_ends_at_the_deadline() -> None:
+    problem, engine = uniform(40), CpuEngine()
+    state = engine.start([problem], [0, 0])
+    singletons = state.costs()
+    began = time.perf_counter()
+    improve_start(engine, state, 1, 10**5, deadline=began + 0.05)
+    assert 0.05 <= time.perf_counter() - began < 2  # 100,000 rounds take longer
+    assert np.all(state.costs() < singletons)
+    assert_costs_are_true(engine, state)
 
 
 def test_problems_of_different_kinds_and_sizes_in_one_batch() -> None:
@@ -133,7 +140,7 @@ def test_problems_of_different_kinds_and_sizes_in_one_batch() -> None:
     ]
     which = np.random.default_rng(0).permutation(np.arange(len(problems)))
     engine = CpuEngine(threads=2)
-    state = engine.start(problems, which, 3, rounds=4)
+    state = start(engine, problems, which, 3, rounds=4)
     temperature = np.array([[0.05 * problems[i].side()] * 40 for i in which])
     for iteration, recipe in enumerate((STRINGS, RELATED)):
         engine.rebuild(state, recipe, None, temperature, 3, iteration)
@@ -152,7 +159,7 @@ def test_problems_of_different_kinds_and_sizes_in_one_batch() -> None:
 def test_view_shows_what_export_gives(variant: str) -> None:
     problem = random_problem(5, variant, "none", customers=30, layout="uniform", scale=1000.0)
     engine = CpuEngine()
-    state = engine.start([problem], [0, 0, 0], 2, rounds=3)
+    state = start(engine, [problem], [0, 0, 0], 2, rounds=3)
     engine.rebuild(state, STRINGS, None, heat(problem, 3, 50), 2, 1)
     view = engine.view(state)
     for chain in range(3):
@@ -176,7 +183,7 @@ def test_tour_of() -> None:
 
 def test_given_removals_are_checked() -> None:
     problem, engine = uniform(5), CpuEngine()
-    state, cold = engine.start([problem], [0], 1, rounds=0), np.zeros((1, 2))
+    state, cold = start(engine, [problem], [0], 1, rounds=0), np.zeros((1, 2))
     two = Recipe(removals=2)
     good = np.array([[[1, 2], [5, 4]]])
     assert engine.rebuild(state, two, good, cold, 0, 0) == 2
@@ -202,7 +209,7 @@ def test_given_removals_are_checked() -> None:
 
 def test_cold_steps_never_worsen() -> None:
     problem, engine = uniform(50), CpuEngine()
-    state = engine.start([problem], [0], 1, rounds=0)
+    state = start(engine, [problem], [0], 1, rounds=0)
     costs = [state.costs()[0]]
     for iteration in range(20):
         engine.rebuild(state, RELATED, None, np.zeros((1, 10)), 1, iteration)
@@ -212,11 +219,27 @@ def test_cold_steps_never_worsen() -> None:
     assert state.best_costs()[0] == costs[-1]
 
 
-def test_interruption_says_how_far_it_came() -> None:
-    problem, engine = uniform(30), CpuEngine()
-    state = engine.start([problem], [0], 1, rounds=0)
-    assert engine.rebuild(state, RELATED, None, heat(problem, 1, 10**6), 1, 1, interrupt=lambda: True) == 1
-    assert engine.rebuild(state, RELATED, None, heat(problem, 1, 123), 1, 1, interrupt=lambda: False) == 123
+def test_deadline_ends_a_step_unfinished() -> None:
+    problem, engine = uniform(3000), CpuEngine()
+    state = engine.start([problem], [0])
+    before = engine.export(state, 0, best=False)
+    everybody = Recipe(rule="random", removals=3000, all_routes=True, orders=64)  # takes seconds
+    began = time.perf_counter()
+    made = engine.rebuild(state, everybody, None, np.zeros((1, 1)), 1, 1, deadline=began + 0.02)
+    assert time.perf_counter() - began < 0.5
+    assert made == 1
+    assert engine.export(state, 0, best=False) == before
+    # Nothing is left behind: the next steps are those of a chain that was never interrupted.
+    fresh = engine.start([problem], [0])
+    for chains in (state, fresh):
+        assert engine.rebuild(chains, RELATED, None, np.zeros((1, 50)), 1, 2) == 50
+    assert engine.export(state, 0) == engine.export(fresh, 0)
+
+
+def test_a_deadline_in_the_past_makes_no_step() -> None:
+    problem, engine = uniform(40), CpuEngine()
+    state = engine.start([problem], [0])
+    assert engine.rebuild(state, RELATED, None, np.zeros((1, 9)), 1, 1, deadline=time.perf_counter() - 1) == 0
 
 
 @pytest.mark.parametrize(("variant", "source"), [("cvrp", "none"), ("vrptw", "dimacs"), ("pcvrptw", "asymmetric")])
@@ -225,7 +248,7 @@ def test_threads_and_slices_do_not_matter(variant: str, source: str) -> None:
 
     def run(threads: int, pace: float) -> list[Any]:
         engine = CpuEngine(threads=threads)
-        state = engine.start([problem], np.zeros(5), 4, rounds=5)
+        state = start(engine, [problem], np.zeros(5), 4, rounds=5)
         for iteration, recipe in enumerate((STRINGS, RELATED)):
             engine._pace = pace  # how many steps go into the first slice
             engine.rebuild(state, recipe, None, heat(problem, 5, 300), 4, iteration)
@@ -237,12 +260,12 @@ def test_threads_and_slices_do_not_matter(variant: str, source: str) -> None:
     assert run(3, 1e-9) == alone  # all steps at once
     assert run(2, 1.0) == alone  # one by one to begin with
     one_by_one = CpuEngine()
-    state = one_by_one.start([problem], np.zeros(5), 4, rounds=5)
-    chains, native = state.chains, __import__("ndsvrp.engine.cpu", fromlist=["_native"])._native
+    state = start(one_by_one, [problem], np.zeros(5), 4, rounds=5)
+    chains, native = state.chains, cpu._native
     for iteration, recipe in enumerate((STRINGS, RELATED)):
         ticks = np.ascontiguousarray(heat(problem, 5, 300) * state.per_unit[:, None])
         for step in range(300):
-            chains.improve(native(recipe), None, ticks, step, step + 1, 4, iteration, 1)
+            chains.improve(native(recipe), None, ticks, step, step + 1, 4, iteration, 1, None)
     one_by_one.evaluate(state, RELATED, None, 20, 4, 9, keep_best=True)
     assert everything(one_by_one, state) == alone
 
@@ -251,7 +274,7 @@ def test_seed_chain_and_iteration_matter() -> None:
     problem, engine = uniform(40), CpuEngine()
 
     def run(seed: int, iteration: int) -> list[Any]:
-        state = engine.start([problem], [0, 0], 0, rounds=0)
+        state = start(engine, [problem], [0, 0], 0, rounds=0)
         engine.rebuild(state, STRINGS, None, heat(problem, 2, 50), seed, iteration)
         return [engine.export(state, chain).routes for chain in (0, 1)]
 
@@ -265,7 +288,7 @@ def test_seed_chain_and_iteration_matter() -> None:
 
 def test_replace_goes_on_from_another_chain() -> None:
     problem, engine = uniform(30), CpuEngine()
-    state = engine.start([problem], [0, 0, 0], 1, rounds=10)
+    state = start(engine, [problem], [0, 0, 0], 1, rounds=10)
     engine.rebuild(state, RELATED, None, heat(problem, 3, 50, 0.2), 1, 1)
     before = [engine.export(state, i, best=False) for i in range(3)]
     engine.replace(state, [2], [0])
@@ -279,7 +302,7 @@ def test_replace_forgets_no_best() -> None:
     """The best of the chain that is replaced stays, unless it takes on a better one."""
     problem, engine = uniform(30), CpuEngine()
     temperature = np.concatenate([heat(problem, 1, 40, 5.0), np.zeros((1, 40))])
-    state = engine.start([problem], [0, 0], 1, rounds=10)
+    state = start(engine, [problem], [0, 0], 1, rounds=10)
     engine.rebuild(state, RELATED, None, temperature, 1, 1)
     assert state.costs()[0] > state.costs()[1]
     best = engine.export(state, 1)
@@ -291,7 +314,7 @@ def test_replace_forgets_no_best() -> None:
     assert state.best_costs().tolist() == costs
     assert_costs_are_true(engine, state)
 
-    fresh = engine.start([problem], [0, 0], 1, rounds=0)
+    fresh = start(engine, [problem], [0, 0], 1, rounds=0)
     engine.rebuild(fresh, RELATED, None, np.concatenate([np.zeros((1, 40)), np.full((1, 40), -1.0)]), 1, 1)
     engine.replace(fresh, [0], [1])
     assert fresh.best_costs()[1] == fresh.best_costs()[0]
@@ -301,7 +324,7 @@ def test_replace_forgets_no_best() -> None:
 
 def test_replace_within_a_problem_only() -> None:
     problems, engine = [uniform(4), uniform(5)], CpuEngine()
-    state = engine.start(problems, [0, 1], 1, rounds=0)
+    state = start(engine, problems, [0, 1], 1, rounds=0)
     with pytest.raises(EngineError, match="same problem"):
         engine.replace(state, [0], [1])
     with pytest.raises(IndexError):
@@ -327,7 +350,7 @@ def test_costs_never_drift(variant: str, source: str, limited: bool) -> None:
     """200,000 steps, then the judge."""
     problem = random_problem(31, variant, source, customers=60, layout="uniform", scale=1000.0, vehicles=limited)
     engine = CpuEngine(threads=2)
-    state = engine.start([problem], [0, 0], 5, rounds=2)
+    state = start(engine, [problem], [0, 0], 5, rounds=2)
     for iteration in range(10):
         temperature = heat(problem, 2, 10_000, [0.02, 0.5][iteration // 9])
         engine.rebuild(state, (STRINGS, RELATED)[iteration % 2], None, temperature, 5, iteration)
@@ -341,7 +364,7 @@ def test_costs_are_true_for_every_kind(variant: str, source: str) -> None:
     for seed in range(12):
         problem = random_problem(400 + seed, variant, source, vehicles=seed % 3 == 0)
         engine = CpuEngine()
-        state = engine.start([problem], [0], seed, rounds=3)
+        state = start(engine, [problem], [0], seed, rounds=3)
         for iteration, recipe in enumerate((STRINGS, RELATED)):
             engine.rebuild(state, recipe, None, heat(problem, 1, 100, 0.1), seed, iteration)
         assert_costs_are_true(engine, state)

@@ -12,6 +12,7 @@ import pytest
 from ndsvrp import Problem, Solution
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine, CpuState, make_instance
+from ndsvrp.search.start import start
 from parity.problems import SOURCES, VARIANTS, random_problem
 from parity.reference import Chain, Numbers, chain_key, minus_log
 
@@ -35,12 +36,12 @@ def in_ticks(problem: Problem, temperatures: np.ndarray) -> list[float]:
 def warmed_up(problem: Problem, seed: int) -> tuple[CpuState, Chain]:
     """A solution that a few hot steps have stirred, in both, seen as a fresh start."""
     engine = CpuEngine()
-    state = engine.start([problem], [0], seed, rounds=2)
+    state = start(engine, [problem], [0], seed, rounds=2)
     engine.rebuild(state, SOME_STEPS, None, np.full((1, 8), problem.side() * 0.1), seed, 0)
     routes = engine.export(state, 0, best=False)
     reference = Chain(Numbers(problem))
     reference.set_routes(routes.routes)
-    return engine.start([problem], [0], seed, init=routes), reference
+    return start(engine, [problem], [0], seed, init=routes), reference
 
 
 # --- given removals ----------------------------------------------------------------------------
@@ -89,7 +90,7 @@ def test_short_trajectories(variant: str, source: str, limited: bool) -> None:
     for seed in range(6):
         problem = random_problem(seed, variant, source, vehicles=limited)
         reference = Chain(Numbers(problem))
-        state = engine.start([problem], [0], seed, rounds=3)
+        state = start(engine, [problem], [0], seed, rounds=3)
         reference.start(seed, 0, 3, limited)
         assert_same(state, 0, reference)
         recipe = Recipe(
@@ -134,7 +135,7 @@ def test_annealed_trajectories(name: str, recipe: Recipe, variant: str, source: 
     """Hundreds of steps of a cooling search, with as many chains as there are recipes to take turns."""
     engine, steps, seed = CpuEngine(), 200 if name == "sisr" else 100, 7
     problem = random_problem(3, variant, source, customers=35, vehicles=limited, layout="uniform", scale=1000.0)
-    state = engine.start([problem], [0, 0], seed, rounds=2)
+    state = start(engine, [problem], [0, 0], seed, rounds=2)
     heat = problem.side() * 0.1 * 0.01 ** (np.arange(2 * steps).reshape(2, steps) / (2 * steps))
     engine.rebuild(state, recipe, None, heat, seed, 5)
     accepted = []
@@ -155,7 +156,7 @@ def test_long_routes_are_scanned_whole() -> None:
         problem = random_problem(seed, variant, source, customers=150, layout="grid")
         problem = problem.replace(demand=np.r_[0.0, np.ones(150)], capacity=140.0)
         routes = [list(range(1, 138)), list(range(138, 151))]
-        state, reference = CpuEngine().start([problem], [0], 0, init=Solution(routes)), Chain(Numbers(problem))
+        state, reference = start(CpuEngine(), [problem], [0], 0, init=Solution(routes)), Chain(Numbers(problem))
         reference.set_routes(routes)
         recipe = Recipe(rule="related", removals=8, orders=2, all_routes=True, blink=[0.0, 0.5][seed % 2])
         heat = np.full((1, 12), problem.side() * 0.02)
@@ -171,7 +172,7 @@ def test_full_vehicles(customers: int) -> None:
     for source in ("none", "round", "asymmetric"):
         problem = random_problem(customers, "cvrp", source, customers=customers)
         problem = problem.replace(demand=np.r_[0.0, np.full(customers, 5.0)], capacity=5.0)
-        reference, state = Chain(Numbers(problem)), CpuEngine().start([problem], [0], 1, rounds=1)
+        reference, state = Chain(Numbers(problem)), start(CpuEngine(), [problem], [0], 1, rounds=1)
         reference.start(1, 0, 1, False)
         recipe = Recipe(rule="random", removals=customers, all_routes=True)
         heat = np.full((1, 40), problem.side())
@@ -188,7 +189,7 @@ def test_nobody_is_served() -> None:
     prize = np.r_[0, np.full(11, 1e-3)]
     problem = Problem(coordinates=coordinates, demand=np.r_[0, np.ones(11)], capacity=3, prize=prize)
     recipe = Recipe(rule="string", open_route=0.0)
-    state, reference = CpuEngine().start([problem], [0], 0, init=Solution([])), Chain(Numbers(problem))
+    state, reference = start(CpuEngine(), [problem], [0], 0, init=Solution([])), Chain(Numbers(problem))
     heat = np.full((1, 20), 0.1)
     CpuEngine().rebuild(state, recipe, None, heat, 0, 0)
     reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(0, 0, 0))
@@ -221,7 +222,7 @@ def test_evaluate(variant: str, source: str) -> None:
         for k in range(7):
             heat = np.zeros((1, k + 1))
             heat[0, k] = 1e9 * problem.side()
-            again = engine.start([problem], [0], 0, init=routes)
+            again = start(engine, [problem], [0], 0, init=routes)
             only_last = np.where(np.arange(k + 1) == k, heat, -1e9 * problem.side())  # below zero: never accepted
             engine.rebuild(again, recipe, None, only_last, seed, 3)
             if ticks[0, k] < Numbers(problem).per_unit * 1e6 * problem.side():
@@ -300,7 +301,7 @@ def test_both_instruction_sets_agree(variant: str, source: str) -> None:
     for isa in ("base", "avx2"):
         engine = CpuEngine(isa=isa)
         try:
-            state = engine.start([problem], [0, 0], 3, rounds=5)
+            state = start(engine, [problem], [0, 0], 3, rounds=5)
         except ValueError:
             pytest.skip("this machine has no AVX2")
         assert state.chains.isa == f"isa_{isa}"

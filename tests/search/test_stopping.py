@@ -116,8 +116,10 @@ class FakeEngine:
         self.moves: list[tuple[int, int]] = []
         self.temperatures: list[float] = []
 
-    def start(self, problems: Any, which: Any, seed: int, **_: Any) -> FakeState:
+    def start(self, problems: Any, which: Any, init: Any) -> FakeState:
         assert which.tolist() == [0] * len(self.state.all)
+        assert init is None
+        self.state.problems, self.state.which = problems, which
         return self.state
 
     def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> int:
@@ -132,7 +134,8 @@ class FakeEngine:
 def run_on(engine: FakeEngine, iterations: int = 1, **settings: Any) -> Search:
     problem = Problem(coordinates=[[0, 0], [40, 10], [10, 100]], demand=[0, 1, 1], capacity=2)
     chosen = Settings(chains=len(engine.state.all), rollouts=3, **settings)
-    search = Search(problem, engine, chosen, Budget(iterations=iterations), seed=1)  # type: ignore[arg-type]
+    budget = Budget(iterations=iterations)
+    search = Search(problem, engine, chosen, budget, seed=1, start_rounds=0)  # type: ignore[arg-type]
     search.run()
     return search
 

@@ -1,4 +1,5 @@
-// Lengths in ticks between two nodes. All of these are IEEE operations in a fixed order: every machine agrees.
+// Lengths in ticks between two nodes. All of these are IEEE operations in a fixed order: every
+// machine agrees.
 #pragma once
 #include "lanes.hpp"
 
@@ -34,7 +35,10 @@ struct WholePoints {
   double scale, shift;
 
   NDS_FN explicit WholePoints(const Instance& in)
-      : x(in.xd), y(in.yd), scale(in.whole_scale), shift(in.whole_shift) {}
+      : x(in.xd),
+        y(in.yd),
+        scale(in.whole_scale),
+        shift(in.whole_shift) {}
   NDS_FN i32 length(i32 a, i32 b) const {
     double dx = x[a] - x[b], dy = y[a] - y[b];
     return i32(root(dx * dx + dy * dy) * scale + shift);

@@ -8,8 +8,7 @@ inline namespace NDS_ISA {
 
 constexpr i32 kSlack = 6;  // places a copied route can grow before it moves
 
-template <class R>
-NDS_FN Segment& new_segment(Draft& draft, i32 route, i32 size) {
+template <class R> NDS_FN Segment& new_segment(Draft& draft, i32 route, i32 size) {
   Segment& seg = draft.segment[draft.segments];
   seg = Segment{route, draft.used, size, size + 2 + kSlack, 0};
   draft.segment_of[route] = draft.segments++;
@@ -22,11 +21,12 @@ NDS_FN void forget(Draft& draft) {
   draft.segments = 0;
 }
 
-// The routes of the removed customers, without them. Customers in no route are merely to be inserted. Where the way by
-// a customer is shorter than the direct one (a matrix, or rounding), its route may be in time with it only: then all
-// customers of that route stay. Returns how many are removed.
+// The routes of the removed customers, without them. Customers in no route are merely to be
+// inserted. Where the way by a customer is shorter than the direct one (a matrix, or rounding), its
+// route may be in time with it only: then all customers of that route stay. Returns how many are
+// removed.
 template <class R, class D>
-i32 strip(const Instance& in, const D& d, const Solution& s, Scratch& scratch, i32 count) {
+NDS_DEEP i32 strip(const Instance& in, const D& d, const Solution& s, Scratch& scratch, i32 count) {
   Draft& draft = scratch.stripped;
   draft.used = draft.segments = draft.opened = draft.left_outs = 0;
   draft.routes = s.routes;
@@ -79,8 +79,7 @@ i32 strip(const Instance& in, const D& d, const Solution& s, Scratch& scratch, i
   return left;
 }
 
-template <class R>
-NDS_FN void copy_draft(Draft& to, const Draft& from) {
+template <class R> NDS_FN void copy_draft(Draft& to, const Draft& from) {
   forget(to);
   copy_places<R>(to.at, 0, from.at, 0, from.used);
   to.used = from.used;
@@ -95,16 +94,17 @@ NDS_FN void copy_draft(Draft& to, const Draft& from) {
 }
 
 constexpr i32 kChunk = 64;  // places whose costs are computed together
-constexpr i32 kGroup = 8;   // … in groups of so many, without a remainder: what a compiler turns into vectors
+constexpr i32 kGroup =
+    8;  // … in groups of so many, without a remainder: what a compiler turns into vectors
 
-// The costs of putting c after each of `count` places from p on; kNever where it does not fit. Returns the least.
-// Works on whole groups: places beyond the route hold old entries of the pool, perhaps of a larger instance. The depot
-// stands in for them, and their results are masked.
+// The costs of putting c after each of `count` places from p on; kNever where it does not fit.
+// Returns the least. Works on whole groups: places beyond the route hold old entries of the pool,
+// perhaps of a larger instance. The depot stands in for them, and their results are masked.
 template <class R, class D, class L>
-NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Places& at, i32 p, i32 count, i32 c,
-                 i32* __restrict cost, L lanes) {
+NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Places& at, i32 p, i32 count,
+                 i32 c, i32* __restrict cost, L lanes) {
   i32 to[kChunk + kGroup + 1], back[kChunk + kGroup + 1];
-  const i32 *__restrict node = at.node + p, *__restrict edge = at.edge + p;
+  const i32* __restrict node = at.node + p, * __restrict edge = at.edge + p;
   const i32 stops = (count + kGroup) & -kGroup, gaps = (count + kGroup - 1) & -kGroup;
   for (i32 i = lanes.lane; i < stops; i += L::W) to[i] = d.length(i <= count ? node[i] : 0, c);
   to[stops] = 0;
@@ -132,8 +132,8 @@ NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Places& at, i
 
 // The cheapest position for c in one route that is not overlooked, if it is before the best so far.
 template <class R, class D, class L>
-NDS_FN void scan(const D& d, const typename R::Probe& probe, const Places& at, i32 first, i32 size, i32 c,
-                 i32 route, const Blinks& blinks, i32 turn, L lanes, Choice& best) {
+NDS_FN void scan(const D& d, const typename R::Probe& probe, const Places& at, i32 first, i32 size,
+                 i32 c, i32 route, const Blinks& blinks, i32 turn, L lanes, Choice& best) {
   i32 cost[kChunk + kGroup];
   for (i32 begin = 0; begin <= size; begin += kChunk) {
     const i32 count = least(kChunk, size + 1 - begin);
@@ -158,15 +158,15 @@ NDS_FN void scan(const D& d, const typename R::Probe& probe, const Places& at, i
   }
 }
 
-// For each route a cost below which no position in it can be: the distance from c to the box of its customers
-// counts twice for an inner edge, once (and the way from the depot) for a leg.
+// For each route a cost below which no position in it can be: the distance from c to the box of its
+// customers counts twice for an inner edge, once (and the way from the depot) for a leg.
 template <class Probe>
-NDS_FN void bound_routes(const Instance& in, const Solution& s, const Probe& probe, i32 c, i32 depot,
-                         i32* __restrict bound) {
+NDS_FN void bound_routes(const Instance& in, const Solution& s, const Probe& probe, i32 c,
+                         i32 depot, i32* __restrict bound) {
   const float x = in.x[c], y = in.y[c], scale = in.scale * 0.99999f;
-  const float *__restrict left = s.box.left, *__restrict right = s.box.right;
-  const float *__restrict low = s.box.low, *__restrict high = s.box.high;
-  const i32 *__restrict inner = s.box.inner, *__restrict leg = s.box.leg;
+  const float* __restrict left = s.box.left, * __restrict right = s.box.right;
+  const float* __restrict low = s.box.low, * __restrict high = s.box.high;
+  const i32* __restrict inner = s.box.inner, * __restrict leg = s.box.leg;
   const i32* __restrict load = s.load;
   const i32 margin = in.box_margin;
   for (i32 r = 0; r < s.routes; ++r) {
@@ -176,13 +176,13 @@ NDS_FN void bound_routes(const Instance& in, const Solution& s, const Probe& pro
     dx = dx > 0.0f ? dx : 0.0f;
     dy = dy > 0.0f ? dy : 0.0f;
     const i32 away = i32(root(dx * dx + dy * dy) * scale) - margin;
-    bound[r] = probe.fits_route(load[r]) ? least(2 * away - inner[r], depot + away - leg[r]) : kNever;
+    bound[r] =
+        probe.fits_route(load[r]) ? least(2 * away - inner[r], depot + away - leg[r]) : kNever;
   }
 }
 
 // Give the segment room for one more customer.
-template <class R>
-NDS_FN void grow(Draft& draft, Segment& seg) {
+template <class R> NDS_FN void grow(Draft& draft, Segment& seg) {
   if (seg.size + 3 <= seg.room) return;
   const i32 room = seg.size + 3 + most(8, seg.size / 2);
   copy_places<R>(draft.at, draft.used, draft.at, seg.first, seg.size + 2);
@@ -192,7 +192,8 @@ NDS_FN void grow(Draft& draft, Segment& seg) {
 }
 
 template <class R, class D>
-NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& draft, const Choice& choice, i32 c) {
+NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& draft,
+                   const Choice& choice, i32 c) {
   if (draft.segment_of[choice.route] < 0) {
     Segment& copy = new_segment<R>(draft, choice.route, s.size[choice.route]);
     copy_places<R>(draft.at, copy.first, s.at, s.first[choice.route], copy.size + 2);
@@ -237,26 +238,32 @@ struct Greedy {
   Blinks blinks;
   u32 open_route;  // probability times 2^32 of opening a route that does not pay
   u64 coin_key;
+  const volatile i32* stop;
 };
 
-// Insert the customers one by one where each is cheapest (Algorithm 1, line 12).
+// Insert the customers one by one where each is cheapest (Algorithm 1, line 12). Left unfinished
+// when time is up.
 template <class R, class D, class L>
-void put_back(const Instance& in, const D& d, const Solution& s, Draft& draft, i32* bound, const i32* order,
-              i32 count, const Greedy& greedy, L lanes) {
-  for (i32 turn = 0; turn < count; ++turn) {
+NDS_DEEP void put_back(const Instance& in, const D& d, const Solution& s, Draft& draft, i32* bound,
+                       const i32* order, i32 count, const Greedy& greedy, L lanes) {
+  for (i32 turn = 0; turn < count && !*greedy.stop; ++turn) {
     const i32 c = order[turn];
     const typename R::Probe probe(in, c);
-    Choice best{kNever, kNever, kNever};
+    // A position is worth no more than the prize; ties go to leaving the customer out.
+    const i32 prize = R::optional && in.prize[c] != kRequired ? in.prize[c] : kNever;
+    Choice best{prize, -1, -1};
     for (i32 i = 0; i < draft.segments; ++i) {
       const Segment& seg = draft.segment[i];
       if (seg.size == 0 || !probe.fits_route(seg.load)) continue;
-      scan<R>(d, probe, draft.at, seg.first, seg.size, c, seg.route, greedy.blinks, turn, lanes, best);
+      scan<R>(d, probe, draft.at, seg.first, seg.size, c, seg.route, greedy.blinks, turn, lanes,
+              best);
     }
     if (greedy.all_routes) {
       if (in.x != nullptr) {
         bound_routes(in, s, probe, c, d.length(0, c), bound);
       } else {
-        for (i32 r = 0; r < s.routes; ++r) bound[r] = probe.fits_route(s.load[r]) ? -kNever : kNever;
+        for (i32 r = 0; r < s.routes; ++r)
+          bound[r] = probe.fits_route(s.load[r]) ? -kNever : kNever;
       }
       for (i32 r = 0; r < s.routes; ++r) {
         if (bound[r] > best.cost || bound[r] == kNever || draft.segment_of[r] >= 0) continue;
@@ -264,15 +271,14 @@ void put_back(const Instance& in, const D& d, const Solution& s, Draft& draft, i
       }
     }
     best = lanes.best(best);
-    const i32 prize = R::optional ? in.prize[c] : kRequired;
-    if (best.cost != kNever && (prize == kRequired || best.cost < prize)) {
+    if (best.route >= 0) {
       insert<R>(in, d, s, draft, best, c);
       continue;
     }
     if constexpr (R::optional) {
       const bool may = draft.routes < in.vehicles && probe.fits_route(0);
       const bool pays = d.length(0, c) + d.length(c, 0) < prize;
-      if (!may || (!pays && prize != kRequired && u32(key_of(greedy.coin_key, u64(turn)) >> 32) >= greedy.open_route)) {
+      if (!may || (!pays && u32(key_of(greedy.coin_key, u64(turn)) >> 32) >= greedy.open_route)) {
         draft.left_out[draft.left_outs++] = c;
         continue;
       }

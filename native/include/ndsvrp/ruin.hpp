@@ -1,5 +1,6 @@
-// Deconstruction by rule, evaluated on the current solution. Each rule writes the customers to remove, in the order
-// in which they are to be inserted unless another is asked for, and marks them.
+// Deconstruction by rule, evaluated on the current solution. Each rule writes the customers to
+// remove, in the order in which they are to be inserted unless another is asked for, and marks
+// them.
 #pragma once
 #include "rng.hpp"
 
@@ -46,9 +47,10 @@ NDS_FN void ruin_related(Removal& out, i32 removals, Random& random) {
   for (i32 i = 0; i < out.in.near_count && out.count < removals; ++i) out.take(near[i]);
 }
 
-// A string of `length` places of route r around the customer at place `here`, or a longer one of which a stretch in
-// the middle stays (split string).
-NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length, Random& random) {
+// A string of `length` places of route r around the customer at place `here`, or a longer one of
+// which a stretch in the middle stays (split string).
+NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length,
+                          Random& random) {
   const i32 size = out.s.size[r];
   i32 kept = 0, skip = 0;
   if (length > 1 && length < size && random.unit() < recipe.string_split) {
@@ -66,8 +68,9 @@ NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i
   }
 }
 
-// Adjacent string removal (Christiaens & Vanden Berghe 2020, their equations 5 to 9): strings of customers out of
-// routes near a random one. Customers met on the way that are served by nobody are taken along.
+// Adjacent string removal (Christiaens & Vanden Berghe 2020, their equations 5 to 9): strings of
+// customers out of routes near a random one. Customers met on the way that are served by nobody are
+// taken along.
 NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   const Instance& in = out.in;
   const Solution& s = out.s;
@@ -97,9 +100,10 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   }
 }
 
-// What to remove: a given list, or a rule. Required customers that a tight fleet has left out are tried every time.
-NDS_FN i32 take_apart(const Instance& in, const Solution& s, Scratch& scratch, const Recipe& recipe, const i32* given,
-                      Random& random) {
+// What to remove: a given list, or a rule. Required customers that a tight fleet has left out are
+// tried every time.
+NDS_FN i32 take_apart(const Instance& in, const Solution& s, Scratch& scratch, const Recipe& recipe,
+                      const i32* given, Random& random) {
   Removal out{in, s, scratch};
   const i32 removals = least(recipe.removals, in.n);
   if (recipe.rule == kGiven) {

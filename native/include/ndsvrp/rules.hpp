@@ -1,5 +1,5 @@
-// The constraints, one struct each: what is kept per place, whether a customer fits a route and a place, and what
-// follows from an insertion. A set of rules is any combination of them.
+// The constraints, one struct each: what is kept per place, whether a customer fits a route and a
+// place, and what follows from an insertion. A set of rules is any combination of them.
 #pragma once
 #include "distance.hpp"
 
@@ -23,7 +23,10 @@ struct Capacity {
 struct TimeWindows {
   struct Probe {
     i32 ready, due, service;
-    NDS_FN Probe(const Instance& in, i32 c) : ready(in.ready[c]), due(in.due[c]), service(in.service[c]) {}
+    NDS_FN Probe(const Instance& in, i32 c)
+        : ready(in.ready[c]),
+          due(in.due[c]),
+          service(in.service[c]) {}
     NDS_FN bool fits_route(i32) const { return true; }
     // Between place p and the next one; `to` and `from` are the travel times there and onwards.
     NDS_FN bool fits_place(const Places& at, i32 p, i32 to, i32 from) const {
@@ -33,8 +36,7 @@ struct TimeWindows {
   };
 
   // Travel time from place p to the next; along points it is the length of the edge.
-  template <class D>
-  NDS_FN static i32 travel(const D& d, const Places& at, i32 p) {
+  template <class D> NDS_FN static i32 travel(const D& d, const Places& at, i32 p) {
     if constexpr (D::symmetric) return at.edge[p];
     return d.time(at.node[p], at.node[p + 1]);
   }
@@ -51,7 +53,8 @@ struct TimeWindows {
 
   // The whole route of `size` customers that begins at place `first`.
   template <class D>
-  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first, i32 size) {
+  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first,
+                             i32 size) {
     const i32 last = first + size + 1;
     at.depart[first] = in.ready[0];
     for (i32 p = first + 1; p <= last; ++p) at.depart[p] = depart(in, d, at, p);
@@ -71,7 +74,8 @@ struct TimeWindows {
 
   // A customer has been put at place p: forwards and backwards until nothing changes any more.
   template <class D>
-  NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size, i32 p) {
+  NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
+                              i32 p) {
     const i32 last = first + size + 1;
     at.depart[p] = depart(in, d, at, p);
     for (i32 q = p + 1; q <= last; ++q) {
@@ -102,13 +106,10 @@ struct Prizes {
   NDS_FN static bool in_time(const Instance&, const Places&, i32, i32) { return true; }
 };
 
-template <class A, class B>
-inline constexpr bool same = false;
-template <class A>
-inline constexpr bool same<A, A> = true;
+template <class A, class B> inline constexpr bool same = false;
+template <class A> inline constexpr bool same<A, A> = true;
 
-template <class... Rule>
-struct Rules {
+template <class... Rule> struct Rules {
   static constexpr bool windows = (same<Rule, TimeWindows> || ...);
   static constexpr bool optional = (same<Rule, Prizes> || ...);
 
@@ -120,11 +121,13 @@ struct Rules {
     }
   };
   template <class D>
-  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first, i32 size) {
+  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first,
+                             i32 size) {
     (Rule::refresh(in, d, at, first, size), ...);
   }
   template <class D>
-  NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size, i32 p) {
+  NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
+                              i32 p) {
     (Rule::inserted(in, d, at, first, size, p), ...);
   }
   NDS_FN static bool in_time(const Instance& in, const Places& at, i32 first, i32 size) {

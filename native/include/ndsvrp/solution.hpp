@@ -1,4 +1,5 @@
-// The solution of a chain: slots in a pool, so that a step costs what it changes and not what there is.
+// The solution of a chain: slots in a pool, so that a step costs what it changes and not what there
+// is.
 #pragma once
 #include "rules.hpp"
 
@@ -6,7 +7,8 @@ namespace nds {
 inline namespace NDS_ISA {
 
 constexpr i32 kSlotStep = 4;
-constexpr i32 kPoolPerCustomer = 6;    // slots of singletons take 4 places each; the rest is room to move
+constexpr i32 kPoolPerCustomer =
+    6;  // slots of singletons take 4 places each; the rest is room to move
 constexpr i32 kDraftPerCustomer = 24;  // copies of routes with room to grow
 
 NDS_FN i32 slot_for(i32 size) { return (size + 2 + kSlotStep - 1) / kSlotStep * kSlotStep; }
@@ -22,8 +24,7 @@ NDS_FN void copy_places(const Places& to, i32 t, const Places& from, i32 f, i32 
 }
 
 // Move all routes together; `spare` holds them meanwhile.
-template <class R>
-void compact(Solution& s, const Places& spare) {
+template <class R> NDS_DEEP void compact(Solution& s, const Places& spare) {
   i32 used = 0;
   for (i32 r = 0; r < s.routes; ++r) {
     if (s.size[r] == 0) {  // about to go, or to be written: takes no place
@@ -39,8 +40,7 @@ void compact(Solution& s, const Places& spare) {
   s.used = used;
 }
 
-template <class R>
-NDS_FN void make_room(Solution& s, i32 r, i32 size, const Places& spare) {
+template <class R> NDS_FN void make_room(Solution& s, i32 r, i32 size, const Places& spare) {
   if (size + 2 <= s.slot[r]) return;
   i32 slot = slot_for(size + 2);
   if (s.used + slot > s.room) {
@@ -90,8 +90,8 @@ NDS_FN void update_box(const Instance& in, Solution& s, i32 r) {
 
 // Route r of the solution becomes the segment of a draft.
 template <class R>
-NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Places& from, const Segment& seg,
-                        const Places& spare) {
+NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Places& from,
+                        const Segment& seg, const Places& spare) {
   make_room<R>(s, r, seg.size, spare);
   const i32 first = s.first[r];
   copy_places<R>(s.at, first, from, seg.first, seg.size + 2);
@@ -128,7 +128,7 @@ NDS_FN void drop_route(Solution& s, i32 r) {
 
 // The solution takes on what the draft says.
 template <class R>
-void commit(const Instance& in, Solution& s, const Draft& draft, const Places& spare) {
+NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Places& spare) {
   if constexpr (R::optional) {
     for (i32 i = 0; i < draft.left_outs; ++i) {
       i32 c = draft.left_out[i];
@@ -139,7 +139,8 @@ void commit(const Instance& in, Solution& s, const Draft& draft, const Places& s
   i32 emptied = 0;
   for (i32 i = 0; i < draft.segments; ++i) {
     const Segment& seg = draft.segment[i];
-    if (seg.route >= before) {  // new: its number is the next one, as segments stand in the order of their making
+    if (seg.route >= before) {  // new: its number is the next one, as segments stand in the order
+                                // of their making
       s.first[seg.route] = s.slot[seg.route] = s.size[seg.route] = 0;
       s.routes = seg.route + 1;
     }
@@ -161,8 +162,7 @@ void commit(const Instance& in, Solution& s, const Draft& draft, const Places& s
 }
 
 // Nobody is served.
-template <class R>
-void clear(const Instance& in, Solution& s) {
+template <class R> NDS_DEEP void clear(const Instance& in, Solution& s) {
   s.cost = 0;
   s.routes = s.used = s.absents = s.absent_required = 0;
   for (i32 c = 1; c <= in.n; ++c) {
@@ -174,9 +174,11 @@ void clear(const Instance& in, Solution& s) {
   }
 }
 
-// A route of its own for the given customers, in their order. The caller vouches for its feasibility.
+// A route of its own for the given customers, in their order. The caller vouches for its
+// feasibility.
 template <class R, class D>
-void add_route(const Instance& in, const D& d, Solution& s, const i32* customers, i32 size) {
+NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* customers,
+                        i32 size) {
   const i32 r = s.routes++;
   const i32 first = s.used;
   s.first[r] = first;

@@ -14,10 +14,10 @@ NDS_FN void shuffle(i32* items, i32 count, Random& random) {
   }
 }
 
-// Order number `which` of reinsertion: the removal's own first and random ones after it, or, sorted, one of SISRs'
-// sort orders drawn by weight.
-NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed, i32 count, i32 which, i32* order,
-                    Random& random) {
+// Order number `which` of reinsertion: the removal's own first and random ones after it, or,
+// sorted, one of SISRs' sort orders drawn by weight.
+NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed, i32 count,
+                    i32 which, i32* order, Random& random) {
   for (i32 i = 0; i < count; ++i) order[i] = removed[i];
   if (!recipe.sorted) {
     if (which > 0) shuffle(order, count, random);
@@ -40,18 +40,19 @@ NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed
   }
 }
 
-// The best reconstruction after one removal, in the draft that is returned; the solution is only read.
+// The best reconstruction after one removal, in the draft that is returned; the solution is only
+// read.
 template <class R, class D, class L>
-Draft& reconstruct(const Instance& in, const Solution& s, Scratch& scratch, const Recipe& recipe, const i32* given,
-                   u64 key, L lanes) {
+NDS_DEEP Draft& reconstruct(const Instance& in, const Solution& s, Scratch& scratch,
+                            const Recipe& recipe, const i32* given, u64 key, L lanes) {
   const D d(in);
   Random random{key_of(key, 0)};
   const i32 count = strip<R>(in, d, s, scratch, take_apart(in, s, scratch, recipe, given, random));
   for (i32 which = 0; which < recipe.orders; ++which) {
     Random ordering{key_of(key, 1 + u64(which))};
     arrange(in, recipe, scratch.removed, count, which, scratch.order, ordering);
-    const Greedy greedy{recipe.all_routes != 0, Blinks{ordering.bits(), recipe.blink}, recipe.open_route,
-                        key_of(ordering.key, ~0ull)};
+    const Greedy greedy{recipe.all_routes != 0, Blinks{ordering.bits(), recipe.blink},
+                        recipe.open_route, key_of(ordering.key, ~0ull), scratch.stop};
     const bool only = recipe.orders == 1;
     Draft& draft = only ? scratch.stripped : scratch.trial;
     if (!only) copy_draft<R>(draft, scratch.stripped);
@@ -73,7 +74,7 @@ NDS_FN void forget(Scratch& scratch) {
 }
 
 template <class R>
-void accept(const Instance& in, Chain& chain, Scratch& scratch, const Draft& draft) {
+NDS_DEEP void accept(const Instance& in, Chain& chain, Scratch& scratch, const Draft& draft) {
   if (chain.best_is_now && draft.delta > 0) save_best(chain);
   const Places& spare = &draft == &scratch.stripped ? scratch.trial.at : scratch.stripped.at;
   commit<R>(in, chain.now, draft, spare);
@@ -84,32 +85,34 @@ void accept(const Instance& in, Chain& chain, Scratch& scratch, const Draft& dra
   }
 }
 
-// Steps from … to-1 of an improvement step (the paper's figure 3): each starts from what the one before left.
-// Accepts if new < current - T ln(u). Returns how many were accepted.
+// Steps from … to-1 of an improvement step (the paper's figure 3): each starts from what the one
+// before left. Accepts if new < current - T ln(u). Returns how many were made before time was up.
 template <class R, class D, class L>
-i32 improve(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe, const i32* given,
-            const double* temperature, i32 from, i32 to, u64 key, L lanes) {
-  i32 accepted = 0;
-  for (i32 k = from; k < to; ++k) {
+NDS_DEEP i32 improve(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe,
+                     const i32* given, const double* temperature, i32 from, i32 to, u64 key,
+                     L lanes) {
+  i32 k = from;
+  for (; k < to && !*scratch.stop; ++k) {
     const u64 step_key = key_of(key, u64(k));
     const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
-    const Draft& draft = reconstruct<R, D>(in, chain.now, scratch, recipe, removed, step_key, lanes);
+    const Draft& draft =
+        reconstruct<R, D>(in, chain.now, scratch, recipe, removed, step_key, lanes);
     Random random{key_of(step_key, ~0ull)};
-    if (double(draft.delta) < temperature[k] * minus_log(random.bits() >> 8)) {
-      accept<R>(in, chain, scratch, draft);
-      ++accepted;
-    }
+    const double margin = temperature[k] * minus_log(random.bits() >> 8);
+    if (!*scratch.stop && double(draft.delta) < margin) accept<R>(in, chain, scratch, draft);
     forget(scratch);
   }
-  return accepted;
+  return k - from;
 }
 
-// The change in cost that rollout k would bring (what training needs); with `keep`, it is carried out.
+// The change in cost that rollout k would bring (what training needs); with `keep`, it is carried
+// out.
 template <class R, class D, class L>
-i64 evaluate(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe, const i32* given, i32 k,
-             u64 key, bool keep, L lanes) {
+NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe,
+                      const i32* given, i32 k, u64 key, bool keep, L lanes) {
   const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
-  const Draft& draft = reconstruct<R, D>(in, chain.now, scratch, recipe, removed, key_of(key, u64(k)), lanes);
+  const Draft& draft =
+      reconstruct<R, D>(in, chain.now, scratch, recipe, removed, key_of(key, u64(k)), lanes);
   const i64 delta = draft.delta;
   if (keep) accept<R>(in, chain, scratch, draft);
   forget(scratch);

@@ -1,9 +1,11 @@
-// Plain data shared by the engines. No functions here: this header is compiled into translation units built for
-// different instruction sets, and nothing of it may end up as code.
+// Plain data shared by the engines. No functions here: this header is compiled into translation
+// units built for different instruction sets, and nothing of it may end up as code.
 #pragma once
 
 #ifndef NDS_ISA
-#define NDS_ISA isa_base  // each build of the core lives in a namespace of its own, so that none borrows another's code
+  #define NDS_ISA \
+    isa_base  // each build of the core lives in a namespace of its own, so that none borrows
+              // another's code
 #endif
 
 namespace nds {
@@ -13,8 +15,9 @@ using u32 = unsigned int;
 using i64 = long long;
 using u64 = unsigned long long;
 
-// Lengths, times and prizes are whole ticks, of at most 2^28. A required customer has this prize; a limited fleet may
-// leave it out all the same, and then it counts more than all optional ones together.
+// Lengths, times and prizes are whole ticks, of at most 2^28. A required customer has this prize; a
+// limited fleet may leave it out all the same, and then it counts more than all optional ones
+// together.
 constexpr i32 kRequired = 1 << 29;
 constexpr i64 kMissing = 1ll << 44;
 constexpr i32 kNever = 0x7fffffff;
@@ -26,14 +29,16 @@ struct Instance {
   i32 vehicles;  // at most so many routes
   const i32* demand;
   const i32 *ready, *due, *service;  // windows; service is part of them
-  const i32* prize;                  // what leaving a customer out costs; kRequired for required ones
-  const float *x, *y;                // coordinates as float32, relative to the corner of the bounding box
-  float scale;                       // ticks per unit
-  i32 box_margin;                    // ticks by which a length from float32 coordinates may be off
-  const double *xd, *yd;             // coordinates as float64, for whole lengths: floor(d * whole_scale + whole_shift)
+  const i32* prize;    // what leaving a customer out costs; kRequired for required ones
+  const float *x, *y;  // coordinates as float32, relative to the corner of the bounding box
+  float scale;         // ticks per unit
+  i32 box_margin;      // ticks by which a length from float32 coordinates may be off
+  const double *xd,
+      *yd;  // coordinates as float64, for whole lengths: floor(d * whole_scale + whole_shift)
   double whole_scale, whole_shift;
   const i32 *length, *time;  // (n+1, n+1) matrices from row to column
-  const i32* near;           // (n+1, near_count) neighbours of each customer, nearest first, without the depot
+  const i32*
+      near;  // (n+1, near_count) neighbours of each customer, nearest first, without the depot
   i32 near_count;
   const i32* rank;         // (sorts, n+1) place of each customer in each sort order
   const i32* sort_weight;  // (sorts + 1,) weight of the random order, then of each sort order
@@ -48,7 +53,8 @@ struct Places {
   i32* latest;  // windows: latest start here that keeps the rest of the route in time
 };
 
-// Bounding box of a route's customers, its longest inner edge and its longer leg from or to the depot.
+// Bounding box of a route's customers, its longest inner edge and its longer leg from or to the
+// depot.
 struct Box {
   float *left, *right, *low, *high;
   i32 *inner, *leg;
@@ -60,7 +66,8 @@ struct Solution {
   i32 routes;
   i32 used, room;  // of the pool
   Places at;
-  i32 *first, *slot, *size, *load;  // by route: where it begins, places it may use, customers, demand
+  i32 *first, *slot, *size,
+      *load;  // by route: where it begins, places it may use, customers, demand
   Box box;
   i32 *route_of, *place_of;  // by customer; route -1: not served
   i32 *absent, *absent_at;   // customers not served, and where each stands in that list
@@ -90,8 +97,9 @@ struct Draft {
 struct Scratch {
   Draft stripped, trial, best;
   i32 *removed, *order, *touched;
-  i32* mark;   // by customer: 1 while it is among the removed
-  i32* bound;  // by route: no position in it is cheaper
+  i32* mark;                 // by customer: 1 while it is among the removed
+  i32* bound;                // by route: no position in it is cheaper
+  const volatile i32* stop;  // set when time is up: what is under way is dropped
 };
 
 // One chain of a search: where it is, and the best it has seen.

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -68,21 +68,13 @@ class State(Protocol):
 
 
 class Engine(Protocol):
-    """Five verbs. `interrupt` is asked now and then during long work; True ends it early."""
+    """Five verbs. `deadline` is a time of `time.perf_counter`: long work ends there, unfinished."""
 
     name: str
 
-    def start(
-        self,
-        problems: Sequence[Problem],
-        which: npt.ArrayLike,
-        seed: int,
-        *,
-        rounds: int = 100,
-        init: Solution | None = None,
-        interrupt: Callable[[], bool] | None = None,
-    ) -> Any:
-        """Start solutions for chains of problems: chain i belongs to `problems[which[i]]`."""
+    def start(self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None) -> Any:
+        """Chains of problems, chain i belonging to `problems[which[i]]`, each with a first solution: the given one, or
+        one route per customer, or, where the fleet is limited, nobody served."""
         ...
 
     def view(self, state: Any) -> View:
@@ -98,9 +90,9 @@ class Engine(Protocol):
         seed: int,
         iteration: int,
         *,
-        interrupt: Callable[[], bool] | None = None,
+        deadline: float | None = None,
     ) -> int:
-        """K reconstructions in sequence per chain, accepted by annealing; returns how many were made per chain.
+        """K reconstructions in sequence per chain, accepted by annealing; returns how many were made in all.
 
         removed: (chains, K, M) int32 customers to take out, or None with a rule in the recipe;
         temperature: (chains, K) float64, in units of the problem.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp import _core
+import ndsvrp._core as _core
 from ndsvrp.engine.base import Ints, Recipe, View
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.errors import EngineError
@@ -83,41 +83,16 @@ class CpuEngine:
     name: str = "cpu"
     _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured as we go
 
-    def start(
-        self,
-        problems: Sequence[Problem],
-        which: npt.ArrayLike,
-        seed: int,
-        *,
-        rounds: int = 100,
-        init: Solution | None = None,
-        interrupt: Callable[[], bool] | None = None,
-    ) -> CpuState:
-        """One route per customer (or, with a limited fleet, as few as greedy insertion needs), then `rounds` rounds
-        that remove a quarter at random and reinsert it into all routes, accepting improvements."""
+    def start(self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None) -> CpuState:
+        """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
         which = np.ascontiguousarray(which, np.int32)
+        ticks = [Ticks(problem) for problem in problems]
         chains = _core.Chains([make_instance(problem) for problem in problems], which, self.isa)
-        per_unit = np.array([Ticks(problems[i]).per_unit for i in which])
-        state = CpuState(tuple(problems), which, chains, per_unit)
+        first = [_first_tour(t) if init is None else tour_of(init) for t in ticks]
         for chain, index in enumerate(which):
-            problem = problems[index]
-            if init is not None:
-                chains.set_tour(chain, tour_of(init))
-            elif problem.vehicles is None:
-                served = np.flatnonzero(Ticks(problem).demand[1:] <= Ticks(problem).capacity) + 1
-                chains.set_tour(chain, tour_of(Solution([c] for c in served)))
-        if init is not None:
-            return state
-        largest = max(problem.customers for problem in problems)
-        if any(problem.vehicles is not None for problem in problems):
-            everyone = Recipe(rule="random", removals=largest, all_routes=True)
-            self.rebuild(state, everyone, None, np.zeros((len(which), 1)), seed, START_ITERATION, interrupt=interrupt)
-        if rounds:
-            quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True)
-            cold = np.zeros((len(which), rounds))
-            self.rebuild(state, quarter, None, cold, seed, START_ITERATION + 1, interrupt=interrupt)
+            chains.set_tour(chain, first[index])
         self._pace = 0.0
-        return state
+        return CpuState(tuple(problems), which, chains, np.array([ticks[index].per_unit for index in which]))
 
     def view(self, state: CpuState) -> View:
         """The current solutions, for a policy."""
@@ -132,22 +107,22 @@ class CpuEngine:
         seed: int,
         iteration: int,
         *,
-        interrupt: Callable[[], bool] | None = None,
+        deadline: float | None = None,
     ) -> int:
-        """K reconstructions in sequence per chain, accepted by annealing; returns how many were made per chain."""
+        """K reconstructions in sequence per chain, accepted by annealing; returns how many were made in all."""
         given = self._given(state, recipe, removed, temperature.shape[1])
         heat = np.ascontiguousarray(temperature * state.per_unit[:, None])
-        native, steps, done = _native(recipe), temperature.shape[1], 0
-        while done < steps:
-            count = max(1, int(SLICE / self._pace)) if self._pace > 0 else 1
-            stop = min(steps, done + count)
-            began = time.perf_counter()
-            state.chains.improve(native, given, heat, done, stop, seed, iteration, self.threads)
-            self._pace = (time.perf_counter() - began) / (stop - done)
-            done = stop
-            if interrupt is not None and interrupt():
+        native, steps, begin, made = _native(recipe), temperature.shape[1], 0, 0
+        while begin < steps:  # in slices, so that Ctrl-C gets a word in
+            end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
+            now = time.perf_counter()
+            if deadline is not None and now >= deadline:
                 break
-        return done
+            seconds = None if deadline is None else deadline - now
+            made += state.chains.improve(native, given, heat, begin, end, seed, iteration, self.threads, seconds)
+            self._pace = (time.perf_counter() - now) / (end - begin)
+            begin = end
+        return made
 
     def evaluate(
         self,
@@ -195,7 +170,11 @@ class CpuEngine:
         return removed
 
 
-START_ITERATION = 1 << 62  # keys of the start solutions: no iteration of a search comes near
+def _first_tour(ticks: Ticks) -> Ints:
+    if ticks.problem.vehicles is not None:
+        return np.zeros(0, np.int32)
+    served = np.flatnonzero(ticks.demand[1:] <= ticks.capacity) + 1
+    return tour_of(Solution([int(c)] for c in served))
 
 
 def tour_of(solution: Solution) -> Ints:

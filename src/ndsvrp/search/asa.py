@@ -14,6 +14,7 @@ from ndsvrp.ruin import Deconstruction, Situation
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.result import Progress, TracePoint
 from ndsvrp.search.settings import Settings
+from ndsvrp.search.start import improve_start
 from ndsvrp.search.stopping import Budget, ExponentialCooling
 from ndsvrp.solution import Solution
 
@@ -29,7 +30,7 @@ class Search:
     seed: int
     deconstruction: Deconstruction | None = None  #: None: the rule named by the settings, inside the engine
     init: Solution | None = None
-    start_rounds: int = 100
+    start_rounds: int = 100  #: of improving the start; see `improve_start`
     callback: Callable[[Progress], None] | None = None
     trace: list[TracePoint] = field(default_factory=list)
     iteration: int = 0
@@ -42,10 +43,9 @@ class Search:
         side = self.problem.side()  # temperatures are given for a box of side 1
         cooling = ExponentialCooling(settings.hot * side, settings.cold * side)
         self.coordinates = augmentations(self.problem, settings.chains)  # line 3
-        self.state = engine.start(  # line 4
-            [self.problem], np.zeros(settings.chains, np.int32), self.seed,
-            rounds=self.start_rounds, init=self.init, interrupt=self.budget.out_of_time,
-        )  # fmt: skip
+        self.state = engine.start([self.problem], np.zeros(settings.chains, np.int32), self.init)  # line 4
+        if self.init is None:
+            improve_start(engine, self.state, self.seed, self.start_rounds, self.budget.deadline)
         stopped = self._report(cooling(0.0))
         while stopped is None:  # line 5
             self.iteration += 1
@@ -53,17 +53,17 @@ class Search:
             heat = np.full((settings.chains, settings.rollouts), temperature)
             done = engine.rebuild(  # line 6
                 self.state, self._recipe(), self._removals(), heat, self.seed, self.iteration,
-                interrupt=self.budget.out_of_time,
+                deadline=self.budget.deadline,
             )  # fmt: skip
-            self.reconstructions += done * settings.chains * settings.orders
+            self.reconstructions += done * settings.orders
             self._exchange(self.state.costs(), temperature)  # lines 7 to 14
             stopped = self._report(temperature)
         return stopped
 
     def best(self) -> Solution:
-        """The best solution seen by any chain."""
-        if self.state is None:  # interrupted before there was a start
-            return Solution([c] for c in range(1, self.problem.customers + 1))
+        """The best solution seen by any chain; nobody is served if the search was ended before it began."""
+        if self.state is None:
+            return Solution([])
         return self.engine.export(self.state, int(np.argmin(self.state.best_costs())))
 
     def _exchange(self, costs: np.ndarray, temperature: float) -> None:

@@ -162,7 +162,9 @@ def _refuse_bad_end(problem: Problem, report: Report) -> None:
     missing = [c for c in report.unserved if problem.required[c]]
     if missing:
         raise NoSolutionError(
-            f"no feasible solution found: {problem.vehicles} vehicles leave {len(missing)} required customers unserved",
+            "no feasible solution found: "
+            + (f"{problem.vehicles} vehicles leave " if problem.vehicles is not None else "")
+            + f"{len(missing)} required customers unserved",
             missing,
         )
 

@@ -36,8 +36,13 @@ class Budget:
         """Seconds since the start."""
         return time.perf_counter() - self.began
 
+    @property
+    def deadline(self) -> float | None:
+        """When time is up, by the clock of `time.perf_counter`."""
+        return None if self.seconds is None else self.began + self.seconds
+
     def out_of_time(self) -> bool:
-        """Asked by engines in the midst of long work."""
+        """Whether time is up."""
         return self.seconds is not None and self.elapsed() >= self.seconds
 
     def fraction(self, iteration: int) -> float:

@@ -1,0 +1,44 @@
+"""Start solutions: quickly made, but worth a search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.engine.base import Engine, Recipe
+from ndsvrp.problem import Problem
+from ndsvrp.solution import Solution
+
+ITERATION = 1 << 62  # of the random numbers drawn here: no iteration of a search comes near
+
+
+def improve_start(engine: Engine, state: Any, seed: int, rounds: int, deadline: float | None = None) -> None:
+    """Where the fleet is limited, insert everybody greedily, which takes few vehicles. Then remove a quarter at random
+    and reinsert it into all routes, accepting improvements, for so many rounds."""
+    largest = max(problem.customers for problem in state.problems)
+    chains = len(state.which)
+    if any(problem.vehicles is not None for problem in state.problems):
+        everybody = Recipe(rule="random", removals=largest, all_routes=True)
+        engine.rebuild(state, everybody, None, np.zeros((chains, 1)), seed, ITERATION, deadline=deadline)
+    if rounds:
+        quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True)
+        engine.rebuild(state, quarter, None, np.zeros((chains, rounds)), seed, ITERATION + 1, deadline=deadline)
+
+
+def start(
+    engine: Engine,
+    problems: Sequence[Problem],
+    which: npt.ArrayLike,
+    seed: int,
+    *,
+    rounds: int = 100,
+    init: Solution | None = None,
+) -> Any:
+    """First solutions, improved unless they were given."""
+    state = engine.start(problems, which, init)
+    if init is None:
+        improve_start(engine, state, seed, rounds)
+    return state
