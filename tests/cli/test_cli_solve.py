@@ -33,7 +33,7 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.png", "a.sol"]
     assert f"cost        {cost:,.0f}\n" in answer.stdout
     assert "metric round (auto)" in answer.stdout
-    assert "solver sisr (auto), ruin string, device cpu (auto), 1 chain on 1 thread\n" in answer.stdout
+    assert "solver sisr (auto), ruin string, device cpu (auto), 1 chain on 1 thread" in answer.stdout
     assert re.search(r"gap +\+\d+\.\d\d % to the best known 26,362 \(", answer.stdout)
     nds("check", instance, out)
 

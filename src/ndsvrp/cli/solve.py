@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -245,8 +246,10 @@ def _chosen(chosen: Plan, solver: str, device: str) -> str:
     def named(what: str, used: str, asked: str) -> str:
         return f"{what} {used}" + (" (auto)" if asked == "auto" else "")
 
-    chains = chosen.settings.chains
+    chains, cores = chosen.settings.chains, len(os.sched_getaffinity(0))
     where = f"{amount(chains, 'chain')} on {amount(chosen.threads, 'thread')}"
+    if chains < cores:
+        where += f" (--chains {cores} would use all {cores} cores)"
     parts = (
         named("solver", chosen.solver, solver),
         f"ruin {chosen.settings.ruin}",
