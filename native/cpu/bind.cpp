@@ -243,7 +243,6 @@ class Chains {
 }  // namespace
 
 NB_MODULE(_core, m) {
-  m.attr("REQUIRED") = kRequired;
   nb::class_<InstanceData>(m, "Instance")
       .def_prop_ro(
           "near",

@@ -117,7 +117,6 @@ class ScratchData {
     segments_.reserve(3 * routes);
     for (Draft* draft : {&scratch.stripped, &scratch.trial, &scratch.best}) {
       *draft = Draft{};
-      draft->room = i32(pool);
       for (i32** part : {&draft->at.node, &draft->at.edge, &draft->at.depart, &draft->at.latest}) {
         *part = ints_.take(pool);
       }

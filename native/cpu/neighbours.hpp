@@ -2,40 +2,57 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "ndsvrp/types.hpp"
 
 namespace nds {
 
-// Customers around each customer by a grid of cells: rings of cells until the count is safe.
+// Lines that part values into strips of about equally many, so that no outlier crowds the others.
+inline std::vector<float> strips(std::vector<float> values, i32 count) {
+  std::sort(values.begin(), values.end());
+  std::vector<float> lines(count + 1);
+  for (i32 i = 1; i < count; ++i) lines[i] = values[size_t(i) * values.size() / count];
+  lines[0] = -INFINITY, lines[count] = INFINITY;
+  return lines;
+}
+
+// Customers around each customer by a grid of cells: rings of cells until enough are found nearer
+// than anything outside of them.
 inline std::vector<i32> near_by_points(const std::vector<float>& x, const std::vector<float>& y,
                                        i32 count) {
   const i32 n = i32(x.size()) - 1;
   std::vector<i32> near(size_t(n + 1) * count, 0);
-  float width = 1e-30f, height = 1e-30f;
-  for (i32 c = 0; c <= n; ++c) width = std::max(width, x[c]), height = std::max(height, y[c]);
   const i32 cells = std::max(1, i32(std::sqrt(n / 4.0)));
-  const float cell = std::max(width, height) / cells * 1.000001f;
-  const auto at = [&](float v) { return std::min(cells - 1, std::max(0, i32(v / cell))); };
+  const std::vector<float> across = strips({x.begin() + 1, x.end()}, cells);
+  const std::vector<float> up = strips({y.begin() + 1, y.end()}, cells);
+  const auto strip_of = [cells](const std::vector<float>& lines, float value) {
+    return i32(std::upper_bound(lines.begin() + 1, lines.begin() + cells, value) - lines.begin()) -
+           1;
+  };
+  std::vector<i32> column_of(n + 1), row_of(n + 1);
   std::vector<i32> begin(size_t(cells) * cells + 1, 0), member(n);
-  for (i32 c = 1; c <= n; ++c) ++begin[at(y[c]) * cells + at(x[c]) + 1];
+  for (i32 c = 1; c <= n; ++c) {
+    column_of[c] = strip_of(across, x[c]), row_of[c] = strip_of(up, y[c]);
+    ++begin[row_of[c] * cells + column_of[c] + 1];
+  }
   for (size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
   std::vector<i32> fill(begin.begin(), begin.end() - 1);
-  for (i32 c = 1; c <= n; ++c) member[fill[at(y[c]) * cells + at(x[c])]++] = c;
+  for (i32 c = 1; c <= n; ++c) member[fill[row_of[c] * cells + column_of[c]]++] = c;
 
   std::vector<std::pair<float, i32>> found;
   for (i32 c = 1; c <= n; ++c) {
-    const i32 cx = at(x[c]), cy = at(y[c]);
     found.clear();
-    i32 inside =
-        0;  // of those found, how many are surely nearer than anything in rings not yet visited
     for (i32 ring = 0; ring < cells; ++ring) {
-      for (i32 row = std::max(0, cy - ring); row <= std::min(cells - 1, cy + ring); ++row) {
-        const bool edge = row == cy - ring || row == cy + ring;
-        for (i32 column = cx - ring; column <= cx + ring;
-             column += edge ? 1 : std::max(1, 2 * ring)) {
-          if (column < 0 || column >= cells) continue;
+      const i32 left = std::max(0, column_of[c] - ring), low = std::max(0, row_of[c] - ring);
+      const i32 right = std::min(cells - 1, column_of[c] + ring);
+      const i32 high = std::min(cells - 1, row_of[c] + ring);
+      for (i32 row = low; row <= high; ++row) {
+        for (i32 column = left; column <= right; ++column) {
+          const i32 away = std::max(std::abs(row - row_of[c]), std::abs(column - column_of[c]));
+          if (away != ring) continue;
           for (i32 i = begin[row * cells + column]; i < begin[row * cells + column + 1]; ++i) {
             const i32 other = member[i];
             const float dx = x[c] - x[other], dy = y[c] - y[other];
@@ -44,10 +61,11 @@ inline std::vector<i32> near_by_points(const std::vector<float>& x, const std::v
         }
       }
       if (i32(found.size()) < count) continue;
-      const float safe = ring * cell * 0.9999f;  // rounding may put a point into the next cell
-      inside = i32(std::count_if(found.begin(), found.end(),
-                                 [&](auto& f) { return f.first <= safe * safe; }));
-      if (inside >= count) break;
+      const float sideways = std::min(x[c] - across[left], across[right + 1] - x[c]);
+      const float upwards = std::min(y[c] - up[low], up[high + 1] - y[c]);
+      const float safe = std::min(sideways, upwards);
+      const auto is_safe = [safe](const auto& f) { return f.first < safe * safe; };
+      if (std::count_if(found.begin(), found.end(), is_safe) >= count) break;
     }
     std::partial_sort(found.begin(), found.begin() + count, found.end());
     for (i32 i = 0; i < count; ++i) near[size_t(c) * count + i] = found[i].second;

@@ -93,9 +93,10 @@ template <class R> NDS_FN void copy_draft(Draft& to, const Draft& from) {
   to.opened = to.left_outs = 0;
 }
 
-constexpr i32 kChunk = 64;  // places whose costs are computed together
-constexpr i32 kGroup =
-    8;  // … in groups of so many, without a remainder: what a compiler turns into vectors
+// Costs of so many places are computed together, in groups without a remainder: what a compiler
+// turns into vectors.
+constexpr i32 kChunk = 64;
+constexpr i32 kGroup = 8;
 
 // The costs of putting c after each of `count` places from p on; kNever where it does not fit.
 // Returns the least. Works on whole groups: places beyond the route hold old entries of the pool,

@@ -6,12 +6,12 @@
 namespace nds {
 inline namespace NDS_ISA {
 
-struct Capacity {
+// What a rule says unless it says otherwise.
+struct AnyRoute {
   struct Probe {
-    i32 room;
-    NDS_FN Probe(const Instance& in, i32 c) : room(in.capacity - in.demand[c]) {}
-    NDS_FN bool fits_route(i32 load) const { return load <= room; }
-    NDS_FN bool fits_place(const Places&, i32, i32, i32) const { return true; }
+    NDS_FN Probe(const Instance&, i32) {}
+    NDS_FN static bool fits_route(i32) { return true; }
+    NDS_FN static bool fits_place(const Places&, i32, i32, i32) { return true; }
   };
   template <class D>
   NDS_FN static void refresh(const Instance&, const D&, const Places&, i32, i32) {}
@@ -20,14 +20,24 @@ struct Capacity {
   NDS_FN static bool in_time(const Instance&, const Places&, i32, i32) { return true; }
 };
 
-struct TimeWindows {
-  struct Probe {
+struct Capacity : AnyRoute {
+  struct Probe : AnyRoute::Probe {
+    i32 room;
+    NDS_FN Probe(const Instance& in, i32 c)
+        : AnyRoute::Probe(in, c),
+          room(in.capacity - in.demand[c]) {}
+    NDS_FN bool fits_route(i32 load) const { return load <= room; }
+  };
+};
+
+struct TimeWindows : AnyRoute {
+  struct Probe : AnyRoute::Probe {
     i32 ready, due, service;
     NDS_FN Probe(const Instance& in, i32 c)
-        : ready(in.ready[c]),
+        : AnyRoute::Probe(in, c),
+          ready(in.ready[c]),
           due(in.due[c]),
           service(in.service[c]) {}
-    NDS_FN bool fits_route(i32) const { return true; }
     // Between place p and the next one; `to` and `from` are the travel times there and onwards.
     NDS_FN bool fits_place(const Places& at, i32 p, i32 to, i32 from) const {
       i32 start = most(at.depart[p] + to, ready);
@@ -93,17 +103,10 @@ struct TimeWindows {
 };
 
 // Customers that may be left out: for their prize, or because the fleet is limited.
-struct Prizes {
-  struct Probe {
-    NDS_FN Probe(const Instance&, i32) {}
-    NDS_FN bool fits_route(i32) const { return true; }
-    NDS_FN bool fits_place(const Places&, i32, i32, i32) const { return true; }
+struct Prizes : AnyRoute {
+  struct Probe : AnyRoute::Probe {
+    NDS_FN Probe(const Instance& in, i32 c) : AnyRoute::Probe(in, c) {}
   };
-  template <class D>
-  NDS_FN static void refresh(const Instance&, const D&, const Places&, i32, i32) {}
-  template <class D>
-  NDS_FN static void inserted(const Instance&, const D&, const Places&, i32, i32, i32) {}
-  NDS_FN static bool in_time(const Instance&, const Places&, i32, i32) { return true; }
 };
 
 template <class A, class B> inline constexpr bool same = false;

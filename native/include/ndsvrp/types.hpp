@@ -82,7 +82,7 @@ struct Segment {
 // The routes that a reconstruction changes, beside a solution that it only reads.
 struct Draft {
   Places at;
-  i32 used, room;
+  i32 used;
   Segment* segment;
   i32 segments;
   i32* segment_of;  // by route: its segment, or -1

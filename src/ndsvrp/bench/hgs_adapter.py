@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 
 import numpy as np
@@ -17,6 +17,7 @@ CAPACITY = 1000.0  # of a vehicle, where demands are scaled
 LARGEST = 100_000.0  # length or demand that HGS accepts
 
 
+@dataclass(frozen=True)
 class HgsCvrp:
     """HGS-CVRP with its default parameters, restarting from scratch as often as the time allows.
 
@@ -25,6 +26,8 @@ class HgsCvrp:
     0.07, that penalty forbids nearly every detour through infeasible solutions and costs one percent. So lengths are
     scaled to a box of side 1000 where they are plain floats.
     """
+
+    side: float | None = SIDE  #: None: plain floats are passed on as given
 
     def version(self) -> str:
         """The release installed."""
@@ -44,7 +47,8 @@ class HgsCvrp:
 
         nodes = np.arange(len(problem.demand))
         length = problem.length(nodes[:, None], nodes[None, :])
-        scale = 1.0 if problem.metric.is_integer and length.max() <= LARGEST else SIDE / problem.side()
+        as_given = self.side is None or (problem.metric.is_integer and length.max() <= LARGEST)
+        scale = 1.0 if as_given else (self.side or SIDE) / problem.side()
         whole = problem.capacity_tolerance == 0 and problem.demand.max() <= LARGEST
         unit = 1.0 if whole else CAPACITY / problem.capacity
         data = {
@@ -68,3 +72,4 @@ class HgsCvrp:
 
 
 HGS = HgsCvrp()
+HGS_AS_GIVEN = HgsCvrp(side=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import ndsvrp._core as _core
 from ndsvrp.engine.base import Ints, Recipe, View
 from ndsvrp.engine.ticks import Ticks
-from ndsvrp.errors import EngineError
+from ndsvrp.errors import EngineError, NdsWarning
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
@@ -47,6 +48,8 @@ class CpuState:
 def make_instance(problem: Problem) -> Any:
     """The native form of a problem."""
     ticks = Ticks(problem)
+    if problem.prize is not None and np.max(problem.prize) > ticks.largest_prize:
+        warnings.warn(f"prizes above {ticks.largest_prize:g} count as that much in the search", NdsWarning, stacklevel=2)
     points, exact, whole = ticks.points, ticks.exact_points, ticks.whole
     weights, ranks = ticks.sort_ranks()
     windows = problem.has_windows
@@ -155,6 +158,8 @@ class CpuEngine:
     def _given(self, state: CpuState, recipe: Recipe, removed: Ints | None, rollouts: int) -> Ints | None:
         if (removed is None) == (recipe.rule is None):
             raise EngineError("a recipe needs either a rule or the customers to remove")
+        if recipe.rule == "related" and recipe.removals > NEIGHBOURS + 1:
+            raise EngineError(f"related removal reaches {NEIGHBOURS + 1} customers, not {recipe.removals}")
         if removed is None:
             return None
         removed = np.ascontiguousarray(removed, np.int32)

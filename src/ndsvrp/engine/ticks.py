@@ -175,9 +175,14 @@ class Ticks:
         if self.problem.prize is None and self.problem.vehicles is None:
             return None
         prize = np.zeros(len(self.problem.demand)) if self.problem.prize is None else self.problem.prize
-        ticks = self._whole(np.minimum(prize, LARGEST / self.per_unit))
+        ticks = self._whole(np.minimum(prize, self.largest_prize))
         ticks[self.problem.required] = REQUIRED
         return ticks
+
+    @property
+    def largest_prize(self) -> float:
+        """Prizes above count as much: at least 64 times the longest way."""
+        return LARGEST / self.per_unit
 
     @property
     def vehicles(self) -> int:
