@@ -97,9 +97,9 @@ def _windows(problem: Problem) -> npt.NDArray[np.float64]:
     return problem.windows
 
 
-def _prize(problem: Problem) -> npt.NDArray[np.float64]:
+def _required_then_high_prizes(problem: Problem) -> npt.NDArray[np.float64]:
     assert problem.prize is not None
-    return problem.prize
+    return np.where(problem.required, -np.inf, -problem.prize)
 
 
 CAPACITY = Feature(
@@ -122,6 +122,6 @@ PRIZES = Feature(
     "prizes",
     ("prize",),
     _check_prizes,
-    sort_keys=((2, lambda p: -_prize(p)),),
+    sort_keys=((2, _required_then_high_prizes),),
 )
 FEATURES = (CAPACITY, TIME_WINDOWS, PRIZES)

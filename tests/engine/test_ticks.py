@@ -151,5 +151,5 @@ def test_sort_orders() -> None:
         [1, 2, 3],  # narrow windows first: 15, 20, 40
         [3, 1, 2],  # early opening first
         [3, 2, 1],  # late closing first
-        [2, 1, 3],  # high prizes first
+        [3, 2, 1],  # required first, then high prizes: 9, 5
     ]
