@@ -3,12 +3,13 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from ndsvrp.check import Report, Violation, check
+from ndsvrp.engine.base import View
 from ndsvrp.errors import EngineError, InstanceError, NdsError, NoSolutionError
 from ndsvrp.generate import generate
 from ndsvrp.io import read, read_set, read_solution, write_set, write_solution
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
-from ndsvrp.ruin import Situation
+from ndsvrp.ruin import Deconstruction, Situation
 from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solve import solve
@@ -20,7 +21,7 @@ except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0+source"
 
 __all__ = [
-    "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError", "Problem", "Progress", "Report", "Result",
-    "Route", "Settings", "Situation", "Solution", "Violation", "check", "generate", "read", "read_set", "read_solution",
-    "solve", "write_set", "write_solution",
+    "Deconstruction", "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError", "Problem", "Progress",
+    "Report", "Result", "Route", "Settings", "Situation", "Solution", "View", "Violation", "check", "generate", "read",
+    "read_set", "read_solution", "solve", "write_set", "write_solution",
 ]  # fmt: skip

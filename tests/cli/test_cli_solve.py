@@ -88,12 +88,22 @@ def test_settings_reach_the_search(nds, instance, tmp_path):
 
 def test_preset_paper(nds, data, tmp_path):
     file = tmp_path / "a.json"
-    nds("solve", data / "sets/cvrp100.npz", "--index", 1, "--iterations", 1, "--solver", "nds", "--preset", "paper",
+    nds("solve", data / "sets/cvrp100.npz", "--index", 1, "--iterations", 1, "--preset", "paper",
         "--json", file)  # fmt: skip
     told = json.loads(file.read_text())
     names = ("chains", "rollouts", "removals", "orders", "threshold", "hot", "cold")
     assert [told["settings"][name] for name in names] == [8, 200, 15, 5, 15.0, 0.1, 0.001]
+    assert (told["settings"]["solver"], told["settings"]["ruin"]) == ("nds", "related")
+    assert told["settings"]["limits"] == {"time": None, "iterations": 1, "patience": None, "target": None}
     assert told["problem"]["name"] == "cvrp100-0001"
+
+
+def test_hint_at_idle_cores(nds, instance, monkeypatch):
+    monkeypatch.setattr("ndsvrp.cli.solve.usable_cores", lambda: 4)
+    hint = "1 chain on 1 thread (--chains 4 would use all 4 cores)"
+    assert hint in nds("solve", instance, "--iterations", 1).stdout
+    assert "would use" not in nds("solve", instance, "--iterations", 1, "--threads", 1).stdout
+    assert "would use" not in nds("solve", instance, "--iterations", 1, "--chains", 4).stdout
 
 
 def test_set_is_solved_one_by_one(nds, data, tmp_path):
@@ -130,6 +140,14 @@ def test_fleet_too_small(nds, fleet, tmp_path):
     assert all(1 <= name <= 30 for name in named)
     assert not (tmp_path / "a.sol").exists()
     nds("solve", fleet(6), "--iterations", 20, "--out", tmp_path / "a.sol")
+
+
+def test_all_unserved_customers_are_named(nds, tmp_path):
+    problem = ndsvrp.generate("cvrp", 90, capacity=20)[0].replace(vehicles=1)
+    ndsvrp.write_set(tmp_path / "tight.npz", [problem])
+    answer = nds("solve", tmp_path / "tight.npz", "--index", 0, "--iterations", 2, code=3)
+    count, names = re.search(r"leave (\d+) required customers unserved: ([\d, ]+)$", answer.stderr).groups()
+    assert len(set(names.split(", "))) == int(count) > 60
 
 
 def test_set_with_a_fleet_too_small_goes_on(nds, tmp_path):

@@ -18,11 +18,15 @@ from ndsvrp import (
     Problem,
     Progress,
     Result,
+    Settings,
     Situation,
     Solution,
     check,
     solve,
 )
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.search.asa import Search
+from ndsvrp.search.solve import plan
 
 FOUR = {"coordinates": [[0, 0], [3, 4], [6, 8], [-3, 4], [0, -12]], "demand": [0, 2, 3, 4, 5], "capacity": 7}
 
@@ -150,6 +154,28 @@ def test_an_interrupted_search_returns_its_best() -> None:
     assert (result.stopped, result.iterations) == ("interrupted", 2)
     assert result.report.feasible
     assert result.cost == pytest.approx(result.trace[-1].cost, rel=1e-6)
+
+
+def test_the_trace_has_what_an_interrupted_iteration_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    rebuild = CpuEngine.rebuild
+
+    def interrupted(self: CpuEngine, *args: Any, **limits: Any) -> int:
+        made = rebuild(self, *args, **limits)
+        if args[-1] == 2:  # the iteration
+            raise KeyboardInterrupt
+        return made
+
+    monkeypatch.setattr(CpuEngine, "rebuild", interrupted)
+    result = solve(uniform(60, metric="exact"), iterations=100, seed=1, rollouts=50)
+    assert (result.stopped, result.iterations) == ("interrupted", 2)
+    assert result.trace[-1].iteration == 2
+    assert result.trace[-1].cost == result.cost
+
+
+def test_a_broken_rule_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Search, "best", lambda self: Solution([[1, 2, 3], [4]]))
+    with pytest.raises(RuntimeError, match=r"please report this: .*load 9 is above the capacity 7"):
+        solve(Problem(**FOUR), iterations=1)
 
 
 # --- what decides the result -----------------------------------------------------------------------
@@ -284,6 +310,49 @@ def test_init_is_never_worsened() -> None:
 def test_bad_arguments(arguments: dict[str, Any]) -> None:
     with pytest.raises(NdsError):
         solve(Problem(**FOUR), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"removals": 3.0}, "removals must be a whole number, got 3.0"),
+        ({"chains": True}, "chains must be a whole number, got True"),
+        ({"rollouts": "20"}, "rollouts must be a whole number, got '20'"),
+        ({"blink": "0.1"}, "blink must be a number, got '0.1'"),
+        ({"hot": None}, "hot must be a number, got None"),
+        ({"threshold": False}, "threshold must be a number, got False"),
+        ({"sorted_orders": "no"}, "sorted_orders must be True or False, got 'no'"),
+        ({"blink": float("nan")}, "blink must be between 0 and 0.999, got nan"),
+    ],
+)
+def test_settings_of_a_wrong_type(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(NdsError) as caught:
+        Settings(**change)
+    assert str(caught.value) == message
+
+
+def test_settings_take_numbers_of_numpy() -> None:
+    settings = {"chains": np.int64(2), "rollouts": np.int32(30), "removals": np.uint8(4), "orders": np.int16(2)}
+    settings |= {"blink": np.float32(0.25), "hot": np.float64(0.1), "threshold": 15, "string_longest": np.int64(3)}
+    plain = {name: value if isinstance(value, int) else value.item() for name, value in settings.items()}
+    one, other = (solve(uniform(20), iterations=2, seed=1, **chosen) for chosen in (settings, plain))
+    assert outcome(one) == outcome(other)
+
+
+def test_preset_paper() -> None:
+    """Exactly M = 15 customers are taken out: a rule that goes by `removals`. `auto` means the solver nds."""
+    problem = uniform(20)
+    for solver in ("auto", "nds"):
+        chosen = plan(problem, preset="paper", solver=solver)
+        assert (chosen.solver, chosen.settings) == ("nds", Settings(ruin="related", removals=15, chains=8))
+    assert plan(problem, preset="paper", ruin="random").settings.ruin == "random"
+    assert plan(problem.replace(prize=np.r_[0, np.ones(20)]), preset="paper").settings.chains == 128
+    assert plan(problem).solver == "sisr"
+
+
+def test_limits_of_a_result() -> None:
+    result = solve(Problem(**FOUR), iterations=2, target=1.0)
+    assert result.settings["limits"] == {"time": None, "iterations": 2, "patience": None, "target": 1.0}
 
 
 # --- limited fleets --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Budgets, cooling, exchange and augmentations, by hand."""
+"""Budgets and cooling, by hand."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndsvrp import NdsError, Problem, Progress, Settings
+from ndsvrp import NdsError, Progress
 from ndsvrp.search import stopping
-from ndsvrp.search.asa import Search
-from ndsvrp.search.augment import augmentations
 from ndsvrp.search.stopping import Budget, ExponentialCooling
 
 
@@ -79,6 +77,29 @@ def test_limits_are_needed_and_positive(limits: dict[str, Any]) -> None:
         Budget(**limits)
 
 
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"seconds": float("inf")}, "seconds must be finite, got inf"),
+        ({"seconds": float("nan")}, "seconds must be finite, got nan"),
+        ({"seconds": "3"}, "seconds must be a number, got '3'"),
+        ({"iterations": 2.5}, "iterations must be a whole number, got 2.5"),
+        ({"iterations": True}, "iterations must be a whole number, got True"),
+        ({"seconds": 1, "patience": 3.0}, "patience must be a whole number, got 3.0"),
+        ({"seconds": 1, "target": float("-inf")}, "target must be finite, got -inf"),
+        ({"seconds": 1, "target": float("nan")}, "target must be finite, got nan"),
+    ],
+)
+def test_limits_are_numbers(limits: dict[str, Any], message: str) -> None:
+    with pytest.raises(NdsError) as caught:
+        Budget(**limits)
+    assert str(caught.value) == message
+
+
+def test_numbers_of_numpy_are_limits() -> None:
+    Budget(np.float32(1.5), np.int64(3), np.int32(2), np.float64(-1.0))
+
+
 # --- cooling -----------------------------------------------------------------------------------
 
 
@@ -88,136 +109,3 @@ def test_cooling() -> None:
     assert cooling(0.5) == pytest.approx(0.01, rel=1e-14)  # the geometric mean
     assert cooling(1.0) == pytest.approx(0.001, rel=1e-14)
     assert cooling(0.25) / cooling(0.5) == pytest.approx(cooling(0.5) / cooling(0.75), rel=1e-12)
-
-
-# --- a search on an engine that only notes what it is told --------------------------------------
-
-
-class FakeState:
-    def __init__(self, costs: list[float], missing: int = 0) -> None:
-        self.all = np.array(costs)
-        self.left_out = missing
-
-    def costs(self) -> np.ndarray:
-        return self.all
-
-    best_costs = costs
-
-    def missing(self) -> np.ndarray:
-        return np.full(len(self.all), self.left_out, np.int32)
-
-
-class FakeEngine:
-    name = "fake"
-    threads = 1
-
-    def __init__(self, costs: list[float]) -> None:
-        self.state = FakeState(costs)
-        self.moves: list[tuple[int, int]] = []
-        self.temperatures: list[float] = []
-
-    def start(self, problems: Any, which: Any, init: Any) -> FakeState:
-        assert which.tolist() == [0] * len(self.state.all)
-        assert init is None
-        self.state.problems, self.state.which = problems, which
-        return self.state
-
-    def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> int:
-        assert np.ptp(temperature) == 0
-        self.temperatures.append(float(temperature[0, 0]))
-        return int(temperature.shape[1])
-
-    def replace(self, state: Any, source: np.ndarray, target: np.ndarray) -> None:
-        self.moves += zip(source.tolist(), target.tolist(), strict=True)
-
-
-def run_on(engine: FakeEngine, iterations: int = 1, **settings: Any) -> Search:
-    problem = Problem(coordinates=[[0, 0], [40, 10], [10, 100]], demand=[0, 1, 1], capacity=2)
-    chosen = Settings(chains=len(engine.state.all), rollouts=3, **settings)
-    budget = Budget(iterations=iterations)
-    search = Search(problem, engine, chosen, budget, seed=1, start_rounds=0)  # type: ignore[arg-type]
-    search.run()
-    return search
-
-
-def test_exchange() -> None:
-    """T = 0.1 · 100, δ = 15: the threshold is 1000 + 150. Only what is above goes, and only to what is not."""
-    costs = [1000.0, 1150.0, 1150.1, 1300.0, 1100.0, 9999.0]
-    for seed in range(20):
-        engine = FakeEngine(costs)
-        search = run_on(engine)
-        search.seed = seed
-        engine.moves.clear()
-        search._exchange(engine.state.costs(), 10.0)
-        assert [target for _, target in engine.moves] == [2, 3, 5]
-        assert {source for source, _ in engine.moves} <= {0, 1, 4}
-
-
-def test_exchange_draws_all_good_chains() -> None:
-    engine = FakeEngine([1.0, 2.0, 1e9])
-    run_on(engine, iterations=40)
-    assert {source for source, _ in engine.moves} == {0, 1}
-    assert {target for _, target in engine.moves} == {2}
-    assert len(engine.moves) == 40
-
-
-def test_no_exchange_below_the_threshold() -> None:
-    engine = FakeEngine([1000.0, 1150.0, 1100.0])
-    run_on(engine)
-    assert engine.moves == []
-
-
-def test_temperatures_follow_the_box() -> None:
-    """The larger side of the bounding box is 100: T from 10 to 0.1, by a tenth of the way each iteration."""
-    engine = FakeEngine([1.0])
-    search = run_on(engine, iterations=10, hot=0.1, cold=0.001)
-    assert engine.temperatures == pytest.approx([10 * 0.01 ** (i / 10) for i in range(10)], rel=1e-12)
-    assert search.iteration == 10
-    assert search.reconstructions == 10 * 3 * 1 * 5
-
-
-def test_trace_has_better_solutions_only() -> None:
-    engine = FakeEngine([5.0])
-    costs = iter([5.0, 5.0, 4.0, 4.0, 3.0])
-
-    def rebuild(*_: Any, **__: Any) -> int:
-        engine.state.all = np.array([next(costs)])
-        return 3
-
-    engine.rebuild = rebuild  # type: ignore[method-assign]
-    search = run_on(engine, iterations=5)
-    assert [(point.iteration, point.cost) for point in search.trace] == [(0, 5.0), (3, 4.0), (5, 3.0)]
-
-
-def test_trace_waits_until_all_are_served() -> None:
-    engine = FakeEngine([5.0])
-    engine.state.left_out = 1
-    assert run_on(engine, iterations=3).trace == []
-
-
-# --- augmentations -----------------------------------------------------------------------------
-
-
-def test_augmentations() -> None:
-    rng = np.random.default_rng(0)
-    problem = Problem(coordinates=rng.random((8, 2)) * [3.0, 7.0] - 5.0, demand=np.r_[0, np.ones(7)], capacity=3)
-    views = augmentations(problem, 11)
-    assert views is not None
-    assert views.shape == (11, 8, 2)
-    assert np.allclose(views[0], problem.coordinates, rtol=0, atol=1e-14)
-    assert np.array_equal(views[8:], views[:3])
-    distances = np.linalg.norm(views[:, :, None] - views[:, None], axis=-1)
-    assert np.allclose(distances, distances[0], rtol=0, atol=1e-13)
-    # Each is a signed permutation of the axes around the centre of the box, and all eight are there.
-    low, high = problem.coordinates.min(axis=0), problem.coordinates.max(axis=0)
-    centred = problem.coordinates - (low + high) / 2
-    found = {
-        tuple(np.rint(np.linalg.lstsq(centred, view - (low + high) / 2)[0]).ravel().tolist()) for view in views[:8]
-    }
-    eight = {(a, 0, 0, b) for a in (1, -1) for b in (1, -1)} | {(0, a, b, 0) for a in (1, -1) for b in (1, -1)}
-    assert found == eight
-
-
-def test_no_augmentations_for_a_matrix() -> None:
-    problem = Problem(distance=np.ones((3, 3)), demand=[0, 1, 1], capacity=2)
-    assert augmentations(problem, 8) is None

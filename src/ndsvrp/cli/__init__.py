@@ -14,7 +14,6 @@ from ndsvrp import __version__
 from ndsvrp.cli import bench, generate, inspect, settings, solve
 from ndsvrp.errors import NdsError, NdsWarning, NoSolutionError
 
-_NAMED = 50  # customers an error names before it breaks off
 _UsageError: Any = typer.BadParameter.__base__  # of the parser; typer does not give it a public name
 
 
@@ -55,9 +54,7 @@ def _complain(message: str, code: int) -> int:
 def _name_unserved(error: NoSolutionError) -> str:
     if not error.unserved:
         return str(error)
-    named = ", ".join(map(str, error.unserved[:_NAMED]))
-    left = len(error.unserved) - _NAMED
-    return f"{error}: {named}" + (f" and {left} more" if left > 0 else "")
+    return f"{error}: {', '.join(map(str, error.unserved))}"
 
 
 _show_other_warning = warnings.showwarning

@@ -41,13 +41,13 @@ def page() -> str:
         "# Search settings",
         "",
         "Made by `nds settings --markdown`; the defaults and sentences are those of `search/settings.py`.",
-        "`ndsvrp.solve(problem, removals=20)` and `nds solve FILE --set removals=20` change one.",
+        "`ndsvrp.solve(problem, string_average=15)` and `nds solve FILE --set string_average=15` change one.",
         "",
         f"| {' | '.join(HEAD)} |",
         "| --- | ---: | ---: | --- |",
         *(f"| `{name}` | {nds} | {sisr} | {text} |" for name, nds, sisr, text in rows()),
         "",
-        "`--preset paper` is the column `nds`, with 128 chains where there are prizes.",
+        "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
     ]
     return "\n".join(lines) + "\n"
 

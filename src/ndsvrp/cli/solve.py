@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -21,6 +20,7 @@ from ndsvrp.cli.progress import watch
 from ndsvrp.cli.words import Facts, amount, console, cost_of, headline, number, plain_number, print_facts, say
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
+from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import RULES
 from ndsvrp.search.result import Result
@@ -65,11 +65,21 @@ def solve_command(
         typer.Option(min=0, metavar="N", help="Same seed, same search, whatever the threads."),
     ] = 0,
     solver: Annotated[
-        str, typer.Option(metavar="NAME", help=f"One of {', '.join(SOLVERS)}.", rich_help_panel=_HOW)
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"One of {', '.join(SOLVERS)}. auto: sisr, or nds for the preset paper.",
+            rich_help_panel=_HOW,
+        ),
     ] = "auto",
     ruin: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"{_HELP['ruin']} One of {', '.join(RULES)}, policy.", rich_help_panel=_HOW),
+        typer.Option(
+            metavar="NAME",
+            help=f"What takes solutions apart: one of {', '.join(RULES)}; by default string, or related for the preset "
+            "paper. The learned policy is not in this version.",
+            rich_help_panel=_HOW,
+        ),
     ] = None,
     preset: Annotated[
         str,
@@ -80,7 +90,12 @@ def solve_command(
         ),
     ] = "default",
     device: Annotated[
-        str, typer.Option(metavar="NAME", help=f"One of {', '.join(DEVICES)}.", rich_help_panel=_HOW)
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"One of {', '.join(DEVICES)}. auto: cpu; cuda is not in this version.",
+            rich_help_panel=_HOW,
+        ),
     ] = "auto",
     threads: Annotated[
         int | None,
@@ -154,7 +169,7 @@ def solve_command(
     chosen = plan(problem, **_plan_of(how))
     if not quiet:
         say(headline(problem, round_))
-        say(_chosen(chosen, solver, device))
+        say(_chosen(chosen, how))
         say(limit)
     with Interrupts() as interrupts:
         try:
@@ -181,7 +196,7 @@ def _solve_set(
     chosen = plan(problems[0], **_plan_of(how))
     tell: Callable[[str], None] = (lambda text: None) if quiet else say
     tell(headline(problems[0], asked, len(problems)))
-    tell(_chosen(chosen, how["solver"], how["device"]))
+    tell(_chosen(chosen, how))
     tell(f"{limit}, each")
     results: list[Result] = []
     rows: list[dict[str, Any]] = []
@@ -240,22 +255,18 @@ def _plan_of(how: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _chosen(chosen: Plan, solver: str, device: str) -> str:
+def _chosen(chosen: Plan, how: dict[str, Any]) -> str:
     """What is used, and which of it `auto` chose."""
 
-    def named(what: str, used: str, asked: str) -> str:
-        return f"{what} {used}" + (" (auto)" if asked == "auto" else "")
+    def named(what: str, used: str) -> str:
+        return f"{what} {used}" + (" (auto)" if how[what] == "auto" else "")
 
-    chains, cores = chosen.settings.chains, len(os.sched_getaffinity(0))
+    chains, cores = chosen.settings.chains, usable_cores()
     where = f"{amount(chains, 'chain')} on {amount(chosen.threads, 'thread')}"
-    if chains < cores:
+    if how["threads"] is None and chains < cores:
         where += f" (--chains {cores} would use all {cores} cores)"
-    parts = (
-        named("solver", chosen.solver, solver),
-        f"ruin {chosen.settings.ruin}",
-        named("device", chosen.device, device),
-    )
-    return ", ".join((*parts, where))
+    parts = (named("solver", chosen.solver), f"ruin {chosen.settings.ruin}", named("device", chosen.device), where)
+    return ", ".join(parts)
 
 
 def _facts(result: Result) -> Facts:

@@ -1,7 +1,8 @@
 """What search and training know of an engine: five verbs over batches of solutions.
 
 `start` makes solutions, `view` shows them to a policy, `rebuild` takes them apart and puts them back together,
-`replace` copies between chains, `export` gives the best as routes.
+`replace` copies between chains, `export` gives the best as routes. A sixth method, `evaluate`, is the parallel form of
+`rebuild`: K reconstructions of the same solution, where `rebuild` makes K in sequence, each of what the last one left.
 """
 
 from __future__ import annotations
@@ -68,11 +69,14 @@ class State(Protocol):
 
 
 class Engine(Protocol):
-    """Five verbs. `deadline` is a time of `time.perf_counter`: long work ends there, unfinished."""
+    """Five verbs, one of them in two forms. A `state` is what `start` of the same engine returned.
+
+    `deadline` is a time of `time.perf_counter`: long work ends there, unfinished.
+    """
 
     name: str
 
-    def start(self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None) -> Any:
+    def start(self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None) -> State:
         """Chains of problems, chain i belonging to `problems[which[i]]`, each with a first solution: the given one, or
         one route per customer, or, where the fleet is limited, nobody served."""
         ...
@@ -109,11 +113,17 @@ class Engine(Protocol):
         iteration: int,
         keep_best: bool,
     ) -> npt.NDArray[np.float64]:
-        """(chains, K) change of cost by each of K reconstructions of the same solution; the best may be kept."""
+        """The parallel form of `rebuild`: (chains, K) change of cost by each of K reconstructions of the same solution.
+
+        There is no annealing: with `keep_best`, the best of the K is kept if it is better than that solution.
+        """
         ...
 
     def replace(self, state: Any, source: npt.ArrayLike, target: npt.ArrayLike) -> None:
-        """Chain target[i] goes on from the current solution of chain source[i], of the same problem."""
+        """Chain target[i] goes on from the current solution of chain source[i], of the same problem.
+
+        No chain is both source and target, so that the order of the copies does not matter.
+        """
         ...
 
     def export(self, state: Any, chain: int, *, best: bool = True) -> Solution:

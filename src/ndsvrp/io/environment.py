@@ -20,10 +20,18 @@ def environment() -> dict[str, Any]:
     hardware = {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
-        "usable_cores": _usable_cores(),
+        "usable_cores": usable_cores(),
         "platform": platform.platform(),
     }
     return {"versions": versions, "commit": _commit(), "hardware": hardware}
+
+
+def usable_cores() -> int:
+    """Cores this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        return os.cpu_count() or 1
 
 
 def _version(package: str) -> str | None:
@@ -42,13 +50,6 @@ def _cpu() -> str:
     except OSError:
         pass  # not Linux
     return platform.processor() or platform.machine()
-
-
-def _usable_cores() -> int | None:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not Linux
-        return os.cpu_count()
 
 
 @cache

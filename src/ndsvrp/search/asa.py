@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from ndsvrp.engine.base import Engine, Ints, Recipe
+from ndsvrp.engine.base import Engine, Ints, Recipe, State
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Deconstruction, Situation
 from ndsvrp.search.augment import augmentations
@@ -35,7 +34,7 @@ class Search:
     trace: list[TracePoint] = field(default_factory=list)
     iteration: int = 0
     reconstructions: int = 0
-    state: Any = None
+    state: State | None = None
 
     def run(self) -> str:
         """Algorithm 2. Returns why it ended."""
@@ -43,21 +42,21 @@ class Search:
         side = self.problem.side()  # temperatures are given for a box of side 1
         cooling = ExponentialCooling(settings.hot * side, settings.cold * side)
         self.coordinates = augmentations(self.problem, settings.chains)  # line 3
-        self.state = engine.start([self.problem], np.zeros(settings.chains, np.int32), self.init)  # line 4
+        self.state = state = engine.start([self.problem], np.zeros(settings.chains, np.int32), self.init)  # line 4
         if self.init is None:
-            improve_start(engine, self.state, self.seed, self.start_rounds, self.budget.deadline)
-        stopped = self._report(cooling(0.0))
+            improve_start(engine, state, self.seed, self.start_rounds, self.budget.deadline)
+        stopped = self._report(state, cooling(0.0))
         while stopped is None:  # line 5
             self.iteration += 1
             temperature = cooling(self.budget.fraction(self.iteration))  # lines 2 and 15
             heat = np.full((settings.chains, settings.rollouts), temperature)
             done = engine.rebuild(  # line 6
-                self.state, self._recipe(), self._removals(), heat, self.seed, self.iteration,
+                state, self._recipe(), self._removals(state), heat, self.seed, self.iteration,
                 deadline=self.budget.deadline,
             )  # fmt: skip
             self.reconstructions += done * settings.orders
-            self._exchange(self.state.costs(), temperature)  # lines 7 to 14
-            stopped = self._report(temperature)
+            self._exchange(state, temperature)  # lines 7 to 14
+            stopped = self._report(state, temperature)
         return stopped
 
     def best(self) -> Solution:
@@ -66,19 +65,28 @@ class Search:
             return Solution([])
         return self.engine.export(self.state, int(np.argmin(self.state.best_costs())))
 
-    def _exchange(self, costs: np.ndarray, temperature: float) -> None:
+    def note_best(self) -> None:
+        """Add a better solution to the trace; also what an iteration cut short by an interruption found."""
+        if self.state is None:
+            return
+        cost, unserved = _best(self.state)
+        if unserved == 0 and (not self.trace or cost < self.trace[-1].cost):
+            self.trace.append(TracePoint(self.budget.elapsed(), self.iteration, cost))
+
+    def _exchange(self, state: State, temperature: float) -> None:
         """Chains beyond the threshold go on from one below it, drawn at random."""
+        costs = state.costs()
         threshold = costs.min() + temperature * self.settings.threshold
         (hopeless,), (good,) = np.nonzero(costs > threshold), np.nonzero(costs <= threshold)
         if len(hopeless):
             draw = np.random.default_rng((self.seed, self.iteration, 1))
-            self.engine.replace(self.state, draw.choice(good, len(hopeless)), hopeless)
+            self.engine.replace(state, draw.choice(good, len(hopeless)), hopeless)
 
-    def _removals(self) -> Ints | None:
+    def _removals(self, state: State) -> Ints | None:
         if self.deconstruction is None:
             return None
         situation = Situation(
-            self.problem, self.coordinates, self.engine.view(self.state), self.settings.rollouts,
+            self.problem, self.coordinates, self.engine.view(state), self.settings.rollouts,
             self._recipe().removals, np.random.default_rng((self.seed, self.iteration, 0)),
         )  # fmt: skip
         return self.deconstruction(situation)
@@ -94,16 +102,18 @@ class Search:
             string_split=s.string_split, string_depth=s.string_depth,
         )  # fmt: skip
 
-    def _report(self, temperature: float) -> str | None:
+    def _report(self, state: State, temperature: float) -> str | None:
         """Note a better solution, tell the callback, ask the budget."""
-        costs, missing = self.state.best_costs(), self.state.missing()
-        best = int(np.argmin(costs))
-        progress = Progress(
-            self.iteration, self.budget.elapsed(), float(costs[best]), temperature,
-            self.reconstructions, int(missing[best]),
-        )  # fmt: skip
-        if progress.unserved == 0 and (not self.trace or progress.best < self.trace[-1].cost):
-            self.trace.append(TracePoint(progress.seconds, progress.iteration, progress.best))
+        self.note_best()
+        cost, unserved = _best(state)
+        progress = Progress(self.iteration, self.budget.elapsed(), cost, temperature, self.reconstructions, unserved)
         if self.callback is not None:
             self.callback(progress)
         return self.budget.reason(progress)
+
+
+def _best(state: State) -> tuple[float, int]:
+    """Cost of the best solution of all chains, and the required customers it leaves out."""
+    costs = state.best_costs()
+    best = int(np.argmin(costs))
+    return float(costs[best]), int(state.missing()[best])

@@ -9,7 +9,7 @@ from ndsvrp.problem import Problem
 
 
 def augmentations(problem: Problem, count: int) -> npt.NDArray[np.float64] | None:
-    """(count, N+1, 2) coordinates within the bounding box, flipped and turned; more than eight repeat them.
+    """(count, N+1, 2) coordinates, flipped and turned about the centre of the bounding box; more than eight repeat.
 
     Distances stay the same, so that engines need none of this: it is what a policy gets to see. None where a
     matrix rules: coordinates, if any, are for drawing only.

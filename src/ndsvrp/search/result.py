@@ -42,7 +42,7 @@ class Result:
     seconds: float  #: start solutions and search
     iterations: int
     reconstructions: int  #: solutions built
-    settings: dict[str, Any] = field(default_factory=dict)  #: solver, device, threads and every search setting
+    settings: dict[str, Any] = field(default_factory=dict)  #: solver, device, threads, limits, every setting
     trace: tuple[TracePoint, ...] = ()
 
     @property

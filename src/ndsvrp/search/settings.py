@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 from ndsvrp.errors import NdsError
@@ -26,7 +27,11 @@ class Settings:
     )
     chains: int = _doc(8, "A: solutions searched side by side, one per augmentation of the instance.")
     rollouts: int = _doc(200, "K: deconstructions applied in sequence by one improvement step.")
-    removals: int = _doc(15, "M: customers taken out by one deconstruction (fewer if there are fewer).")
+    removals: int = _doc(
+        15,
+        "M: customers taken out by one deconstruction (fewer if there are fewer); "
+        "string removal goes by string_average instead.",
+    )
     orders: int = _doc(5, "Reinsertion orders tried per deconstruction; the best reconstruction counts.")
     sorted_orders: bool = _doc(False, "Reinsert in SISRs' sort orders instead of the ruin's own and random ones.")
     scope: Scope = _doc("touched", "Routes considered for reinsertion: those customers left, or all.")
@@ -41,6 +46,13 @@ class Settings:
     string_depth: float = _doc(0.01, "String removal: probability of lengthening that stretch by one more customer.")
 
     def __post_init__(self) -> None:
+        for f in fields(self):
+            if f.type == "int":
+                require_whole(f.name, getattr(self, f.name))
+            elif f.type == "float":
+                require_number(f.name, getattr(self, f.name))
+            elif f.type == "bool" and not isinstance(getattr(self, f.name), bool):
+                raise NdsError(f"{f.name} must be True or False, got {getattr(self, f.name)!r}")
         for name, known in (("ruin", get_args(Ruin)), ("scope", get_args(Scope))):
             if getattr(self, name) not in known:
                 raise NdsError(f"{name} must be one of {', '.join(known)}, got '{getattr(self, name)}'")
@@ -49,6 +61,18 @@ class Settings:
                 raise NdsError(f"{name} must be between {low:g} and {high:g}, got {getattr(self, name)}")
         if not 0 < self.cold <= self.hot < float("inf"):
             raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
+
+
+def require_whole(name: str, value: Any) -> None:
+    """Refuse what is not a whole number; those of numpy are."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise NdsError(f"{name} must be a whole number, got {value!r}")
+
+
+def require_number(name: str, value: Any) -> None:
+    """Refuse what is not a number; those of numpy are."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise NdsError(f"{name} must be a number, got {value!r}")
 
 
 RANGES = {
@@ -67,13 +91,13 @@ RANGES = {
 
 
 def paper(problem: Problem) -> Settings:
-    """The paper's test configuration (its section 5.2)."""
-    return Settings(chains=128 if problem.has_prizes else 8)
+    """The paper's test configuration (its section 5.2), with a rule that takes out M customers as its policy does."""
+    return Settings(ruin="related", chains=128 if problem.has_prizes else 8)
 
 
-def sisr(chains: int = 1) -> Settings:
+def sisr() -> Settings:
     """SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule."""
-    return Settings(ruin="string", chains=chains, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01)
+    return Settings(ruin="string", chains=1, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01)
 
 
 PRESETS: dict[str, Callable[[Problem], Settings]] = {"default": lambda problem: Settings(), "paper": paper}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from ndsvrp.check import Report, check
 from ndsvrp.engine.base import Engine
 from ndsvrp.errors import EngineError, InstanceError, NdsError, NoSolutionError
+from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import RULES, Deconstruction
 from ndsvrp.search import settings as presets
@@ -55,9 +55,9 @@ def plan(
     **settings: Any,
 ) -> Plan:
     """Decide what `solve` with the same arguments will use."""
-    solver = _pick("solver", solver, SOLVERS, auto="sisr")
-    device = _pick("device", device, DEVICES, auto="cpu")
     preset = _pick("preset", preset, PRESETS)
+    solver = _pick("solver", solver, SOLVERS, auto="nds" if preset == "paper" else "sisr")
+    device = _pick("device", device, DEVICES, auto="cpu")
     if solver == "sisr" and preset == "paper":
         raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
     base = presets.sisr() if solver == "sisr" else presets.PRESETS[preset](problem)
@@ -72,7 +72,7 @@ def plan(
         raise NdsError(f"settings: {error}") from None
     if threads is not None and threads < 1:
         raise NdsError(f"threads must be at least 1, got {threads}")
-    cores = threads or len(os.sched_getaffinity(0))
+    cores = threads or usable_cores()
     return Plan(solver, preset, device, min(cores, chosen.chains), chosen)
 
 
@@ -124,10 +124,11 @@ def solve(
         stopped = search.run()
     except KeyboardInterrupt:
         stopped = "interrupted"
+        search.note_best()
     solution = search.best()
     report = check(problem, solution)
     _refuse_bad_end(problem, report)
-    limits = {"time": time, "limit_iterations": iterations, "patience": patience, "target": target}
+    limits = {"time": time, "iterations": iterations, "patience": patience, "target": target}
     used = {"solver": chosen.solver, "preset": preset, "device": chosen.device, "threads": chosen.threads}
     return Result(
         problem,
@@ -138,7 +139,7 @@ def solve(
         budget.elapsed(),
         search.iteration,
         search.reconstructions,
-        settings={**used, **limits, **asdict(chosen.settings)},
+        settings={**used, "limits": limits, **asdict(chosen.settings)},
         trace=tuple(search.trace),
     )
 
@@ -158,7 +159,7 @@ def _refuse_bad_start(problem: Problem, init: Solution) -> None:
 def _refuse_bad_end(problem: Problem, report: Report) -> None:
     broken = [violation for violation in report.violations if violation.kind != "unserved"]
     if broken:  # not a bad instance: a bug of ours
-        raise NdsError(f"the search returned an infeasible solution, please report this: {broken[0]}")
+        raise RuntimeError(f"the search returned an infeasible solution, please report this: {broken[0]}")
     missing = [c for c in report.unserved if problem.required[c]]
     if missing:
         raise NoSolutionError(

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.engine.base import Engine, Recipe
+from ndsvrp.engine.base import Engine, Recipe, State
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 ITERATION = 1 << 62  # of the random numbers drawn here: no iteration of a search comes near
 
 
-def improve_start(engine: Engine, state: Any, seed: int, rounds: int, deadline: float | None = None) -> None:
+def improve_start(engine: Engine, state: State, seed: int, rounds: int, deadline: float | None = None) -> None:
     """Where the fleet is limited, insert everybody greedily, which takes few vehicles. Then remove a quarter at random
     and reinsert it into all routes, accepting improvements, for so many rounds."""
     largest = max(problem.customers for problem in state.problems)
@@ -36,7 +35,7 @@ def start(
     *,
     rounds: int = 100,
     init: Solution | None = None,
-) -> Any:
+) -> State:
     """First solutions, improved unless they were given."""
     state = engine.start(problems, which, init)
     if init is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 
 from ndsvrp.errors import NdsError
 from ndsvrp.search.result import Progress
+from ndsvrp.search.settings import require_number, require_whole
 
 
 @dataclass
@@ -27,9 +29,17 @@ class Budget:
     def __post_init__(self) -> None:
         if self.seconds is None and self.iterations is None:
             raise NdsError("a search needs a limit: seconds or iterations")
-        for name in ("seconds", "iterations", "patience"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
+        given = {name: getattr(self, name) for name in ("seconds", "iterations", "patience", "target")}
+        for name, value in given.items():
+            if value is None:
+                continue
+            if name in ("iterations", "patience"):
+                require_whole(name, value)
+            else:
+                require_number(name, value)
+            if not abs(value) < math.inf:
+                raise NdsError(f"{name} must be finite, got {value}")
+            if name != "target" and value <= 0:
                 raise NdsError(f"{name} must be above 0, got {value}")
 
     def elapsed(self) -> float:
