@@ -98,6 +98,9 @@ def test_a_row_without_its_newline_is_kept(tmp_path: Path) -> None:
     file.write_text(json.dumps(ROW))
     append_row(file, ROW)
     assert read_rows(file) == [ROW, ROW]
+    file.write_text('{"set": "speed", "seconds": 2.0}')  # a row of another kind
+    append_row(file, ROW)
+    assert file.read_text().splitlines() == ['{"set": "speed", "seconds": 2.0}', json.dumps(ROW)]
 
 
 @pytest.mark.parametrize("line", ["{", "3", '{"set": "X"}', ""])

@@ -35,7 +35,7 @@ def read_rows(file: str | Path) -> list[Row]:
     rows = []
     for number, line in enumerate(lines, start=1):
         row = _parse(line)
-        if row is None:
+        if row is None or not set(KEY) <= row.keys():
             raise InstanceError("not a result row", file=str(file), line=number)
         rows.append(row)
     return rows
@@ -66,7 +66,7 @@ def _parse(line: str) -> Row | None:
         row = json.loads(line)
     except json.JSONDecodeError:
         return None
-    return row if isinstance(row, dict) and set(KEY) <= row.keys() else None
+    return row if isinstance(row, dict) else None
 
 
 def _is_cut_off(line: str) -> bool:

@@ -14,14 +14,16 @@ from ndsvrp.bench.rows import Row, append_row
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
+from ndsvrp.generate.config import choose
 from ndsvrp.io import read
 from ndsvrp.io.environment import environment
 from ndsvrp.problem import Problem
-from ndsvrp.search.start import start
+from ndsvrp.search.start import improve_start
+from ndsvrp.variants import VARIANTS
 
 SIZES = (100, 500, 1000, 2000, 10000)
-VARIANTS = ("cvrp", "vrptw", "pcvrp")
-CAPACITY = 100  # of the CVRP at every size, so that routes are equally long and rates can be compared
+KINDS = tuple(v.name for v in VARIANTS.values() if len(v.features) <= 2)  # capacity, and one thing more at most
+CAPACITY = 100  # of uniform customers at every size, so that routes are equally long and rates can be compared
 STEPS = 5000  # per call of the engine
 WARM_UP = 20  # calls that bring the solution to what a search works on
 
@@ -37,8 +39,9 @@ def problems(file: str | Path | None, index: int, sizes: Sequence[int], variants
         yield read(file, index=index)
         return
     for variant in variants:
+        choose("variant", variant, VARIANTS)
+        capacity = CAPACITY if VARIANTS[variant].layout == "uniform" else None
         for n in sizes:
-            capacity = CAPACITY if variant == "cvrp" else None
             problem = generate(variant, n, seed=1, capacity=capacity)[0]
             yield problem.replace(name=f"{variant}{n}")
 
@@ -46,7 +49,8 @@ def problems(file: str | Path | None, index: int, sizes: Sequence[int], variants
 def measure(problem: Problem, seconds: float = 2.0, isa: str = "auto") -> Iterator[Row]:
     """A row per scope: string removal of 10 customers on average, one order, in the middle of the cooling schedule."""
     engine = CpuEngine(threads=1, isa=isa)
-    state = start(engine, [problem], [0], seed=1, rounds=0)
+    state = engine.start([problem], [0])
+    improve_start(engine, state, seed=1, rounds=0)
     middle = np.full((1, STEPS), 0.01 * problem.side())
     warm = np.geomspace(0.1, 0.01, WARM_UP) * problem.side()
     for iteration, temperature in enumerate(warm):
@@ -59,8 +63,9 @@ def measure(problem: Problem, seconds: float = 2.0, isa: str = "auto") -> Iterat
             iteration += 1
         taken, cpu = time.perf_counter() - began, time.process_time() - cpu
         yield {
-            "instance": problem.name, "customers": problem.customers, "scope": scope, "isa": state.chains.isa,
-            "per_second": steps / taken, "per_cpu_second": steps / cpu, "steps": steps, "seconds": taken,
+            "set": "speed", "instance": problem.name, "customers": problem.customers, "scope": scope,
+            "isa": state.chains.isa, "per_second": steps / taken, "per_cpu_second": steps / cpu, "steps": steps,
+            "seconds": taken,
         }  # fmt: skip
 
 
@@ -68,7 +73,7 @@ def run(
     file: str | Path | None = None,
     index: int = 0,
     sizes: Sequence[int] = SIZES,
-    variants: Sequence[str] = VARIANTS,
+    variants: Sequence[str] = KINDS,
     seconds: float = 2.0,
     out: str | Path | None = None,
     progress: Callable[[Row], None] | None = None,

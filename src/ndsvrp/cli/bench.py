@@ -1,4 +1,4 @@
-"""`nds bench`: solvers side by side, tables of their rows, the speed of the core."""
+"""`nds bench`: solvers side by side, tables of their rows, the speed of the core, how well time limits are kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ndsvrp.bench.solvers import KNOWN
 from ndsvrp.cli.words import console, number, say
 from ndsvrp.errors import InstanceError, NdsError
 
-app = typer.Typer(no_args_is_help=True, help="Compare solvers, and measure the speed of the core.")
+app = typer.Typer(no_args_is_help=True, help="Compare solvers; measure speed, time limits and memory.")
 
 
 @app.command("run")
@@ -81,7 +81,7 @@ def speed_command(
     if not 0 < time < math.inf:
         raise NdsError(f"--time: {time:g} is not a number of seconds")
     counts = speed.SIZES if sizes is None else [_count(word) for word in sizes.split(",")]
-    kinds = speed.VARIANTS if variants is None else variants.split(",")
+    kinds = speed.KINDS if variants is None else variants.split(",")
     if out is not None:
         _prepare(out)
 
@@ -90,6 +90,31 @@ def speed_command(
 
     rows = speed.run(file, index, counts, kinds, time, out, print_rate)
     console().print(speed.table(rows))
+
+
+@app.command("limits")
+def limits_command(
+    time: Annotated[float, typer.Option(metavar="S", help="The time limit of every search.")] = 2.0,
+    customers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Customers of the large instances; the small ones have 1.")
+    ] = 10_000,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per search.")] = None,
+) -> None:
+    """Measure how well the time limit is kept, and the memory it takes: every kind of problem, both solvers.
+
+    A limit is kept if the search ends within 2 % or 0.1 s of it, whichever is larger.
+    """
+    from ndsvrp.bench import limits
+
+    if not 0 < time < math.inf:
+        raise NdsError(f"--time: {time:g} is not a number of seconds")
+    if out is not None:
+        _prepare(out)
+
+    def print_row(row: dict[str, Any]) -> None:
+        say(f"{row['instance']}, {row['solver']}: {limits.outcome(row)}", error=True)
+
+    console().print(limits.table(limits.run(time, customers, out, print_row)))
 
 
 def _count(word: str) -> int:

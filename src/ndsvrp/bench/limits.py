@@ -1,0 +1,131 @@
+"""How well the time limit is kept, and how much memory a search takes: each in a process of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from datetime import UTC, datetime
+from math import ceil
+from multiprocessing import get_context
+from pathlib import Path
+
+from rich.table import Table
+
+from ndsvrp.bench.rows import Row, append_row
+from ndsvrp.errors import NoSolutionError
+from ndsvrp.features import CAPACITY
+from ndsvrp.generate import generate
+from ndsvrp.io.environment import environment
+from ndsvrp.problem import Problem
+from ndsvrp.search.solve import solve
+from ndsvrp.variants import VARIANTS
+
+SOLVERS = ("sisr", "nds")
+SHARE, SECONDS = 0.02, 0.1  # of the limit, whichever is larger: what a search may take longer
+
+
+def _limit_fleet(problem: Problem) -> Problem:
+    """A fifth more vehicles than the load takes."""
+    return problem.replace(vehicles=ceil(1.2 * float(problem.demand.sum()) / problem.capacity))
+
+
+def _move_one_away(problem: Problem) -> Problem:
+    """One customer a thousand times as far as all others."""
+    assert problem.coordinates is not None
+    coordinates = problem.coordinates.copy()
+    coordinates[-1] = 1000.0
+    return problem.replace(coordinates=coordinates)
+
+
+PLAIN = next(variant.name for variant in VARIANTS.values() if variant.features == {CAPACITY})
+CHANGES: dict[str, Callable[[Problem], Problem]] = {"fleet": _limit_fleet, "outlier": _move_one_away}
+KINDS = (*VARIANTS, *CHANGES)
+
+
+def make(kind: str, customers: int) -> Problem:
+    """A generated instance (seed 1): a variant by name, or a plain one with a limited fleet or a far outlier."""
+    if kind in VARIANTS:
+        return generate(kind, customers, seed=1)[0]
+    return CHANGES[kind](generate(PLAIN, customers, seed=1)[0])
+
+
+def measure(kind: str, customers: int, solver: str, seconds: float) -> Row:
+    """Search in this process: seconds beyond the limit, and the process's peak memory so far."""
+    problem = make(kind, customers)
+    facts: Row = {}
+    began = time.perf_counter()
+    try:
+        facts["iterations"] = solve(problem, time=seconds, seed=1, solver=solver).iterations
+    except NoSolutionError as error:  # a fleet too small for so short a search: the limit counts all the same
+        facts["unserved"] = len(error.unserved)
+    over = time.perf_counter() - began - seconds
+    return {"over": over, "within": over <= max(SHARE * seconds, SECONDS), "peak_mib": peak_mib()} | facts
+
+
+def peak_mib() -> float | None:
+    """The most memory this process has held; None where the system does not say (not Linux).
+
+    `ru_maxrss` will not do: a process inherits it from the one that started it.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return None
+    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def run(
+    seconds: float = 2.0,
+    customers: int = 10_000,
+    out: str | Path | None = None,
+    progress: Callable[[Row], None] | None = None,
+) -> list[Row]:
+    """Every kind of problem with 1 and with so many customers, by every solver; rows are appended to `out`."""
+    rows = []
+    for n in dict.fromkeys((1, customers)):
+        for kind in KINDS:
+            for solver in SOLVERS:
+                row: Row = {
+                    "set": "limits", "instance": f"{kind}{n}", "customers": n, "solver": solver, "budget": seconds,
+                    "date": datetime.now(UTC).isoformat(timespec="seconds"),
+                }  # fmt: skip
+                row |= _in_a_process(kind, n, solver, seconds) | environment()
+                rows.append(row)
+                if out is not None:
+                    append_row(out, row)
+                if progress is not None:
+                    progress(row)
+    return rows
+
+
+def _in_a_process(kind: str, customers: int, solver: str, seconds: float) -> Row:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(measure, kind, customers, solver, seconds).result()
+        except BrokenProcessPool:
+            return {"error": "the process ended without an answer"}
+
+
+def outcome(row: Row) -> str:
+    """`+0.004 s, ok, 210 MiB`."""
+    if "error" in row:
+        return f"failed: {row['error']}"
+    return ", ".join(_cells(row))
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """A line per search."""
+    out = Table(title="Time limits and memory")
+    for name in ("instance", "solver", "beyond the limit", "kept", "peak memory"):
+        out.add_column(name, justify="right" if name in ("beyond the limit", "peak memory") else "left")
+    for row in rows:
+        cells = ["", "failed", ""] if "error" in row else _cells(row)
+        out.add_row(row["instance"], row["solver"], *cells)
+    return out
+
+
+def _cells(row: Row) -> list[str]:
+    memory = "unknown" if row["peak_mib"] is None else f"{row['peak_mib']:,.0f} MiB"
+    return [f"{row['over']:+.3f} s", "ok" if row["within"] else "LATE", memory]
