@@ -47,10 +47,6 @@ class EngineError(NdsError):
     """An engine cannot do what was asked of it (no such device, too little memory, …)."""
 
 
-class CheckpointError(NdsError):
-    """A model file that cannot be used."""
-
-
 class NoSolutionError(NdsError):
     """No feasible solution was found; `unserved` lists the required customers left out."""
 

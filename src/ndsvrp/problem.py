@@ -92,11 +92,6 @@ class Problem:
         return required
 
     @property
-    def horizon(self) -> float:
-        """When the depot closes; infinite without windows."""
-        return float(self.windows[0, 1]) if self.windows is not None else float("inf")
-
-    @property
     def time_tolerance(self) -> float:
         """By how much a float window may be missed; integer metrics are exact."""
         if self.windows is None or self.has_whole_times:

@@ -7,11 +7,6 @@ from dataclasses import dataclass
 from operator import index
 from typing import SupportsIndex
 
-import numpy as np
-import numpy.typing as npt
-
-from ndsvrp.problem import Problem
-
 Route = tuple[int, ...]  #: customers (1 … N) in the order of visit; the depot at both ends is implied
 
 
@@ -23,10 +18,3 @@ class Solution:
 
     def __init__(self, routes: Iterable[Iterable[SupportsIndex]]) -> None:
         object.__setattr__(self, "routes", tuple(tuple(map(index, route)) for route in routes))
-
-    def unserved(self, problem: Problem) -> npt.NDArray[np.int64]:
-        """The customers in no route, ascending."""
-        absent = np.ones(len(problem.demand), bool)
-        absent[0] = False
-        absent[[c for route in self.routes for c in route]] = False
-        return np.flatnonzero(absent)
