@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import ndsvrp
+
 DATA = Path(__file__).parents[1] / "data"
 MESSAGES = {
     re.match(r"[\w-]+\.\w+", line)[0]: line for line in (DATA / "broken-messages.txt").read_text("utf-8").splitlines()
@@ -79,6 +81,9 @@ SET = DATA / "sets/cvrp100.npz"
         (("generate", "cvrp", "-n", 5, "--out", "a.txt"), "a.txt: a set is written as .npz"),
         (("generate", "vrptw", "-n", 5, "--seeds", "x", "--out", "a.npz"), "--seeds: 'x' is not a range like 2-6"),
         (("bench", "table", "no.jsonl"), "no.jsonl: no such file"),
+        (("bench", "limits", "--time", "inf"), "--time: inf is not a number of seconds"),
+        (("check", TOY, DATA / "small/toy.sol", "--best", 0), "--best: 0 is not a cost to compare with"),
+        (("check", TOY, DATA / "small/toy.sol", "--best", "nan"), "--best: nan is not a cost to compare with"),
     ],
     ids=lambda value: "-".join(str(v) for v in value[:1] + value[2:]).strip("-") if isinstance(value, tuple) else "",
 )
@@ -146,3 +151,9 @@ def test_a_bug_shows_itself(nds, monkeypatch):
     monkeypatch.setattr("ndsvrp.cli.inspect.check", broken)
     with pytest.raises(ZeroDivisionError):
         nds("check", TOY, DATA / "small/toy.sol")
+
+
+def test_a_search_that_breaks_a_rule_shows_itself(nds, monkeypatch):
+    monkeypatch.setattr("ndsvrp.search.asa.Search.best", lambda self: ndsvrp.Solution([[1, 2, 3, 4]]))
+    with pytest.raises(RuntimeError, match="please report this"):
+        nds("solve", TOY, "--iterations", 1)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ndsvrp
+from ndsvrp.bench import limits
 from ndsvrp.cli.inspect import fewest_vehicles
 from ndsvrp.cli.words import cost_of, number, plain_number
 from ndsvrp.metric import Metric
@@ -35,6 +36,15 @@ def test_check_of_published_solutions(nds, data, name, cost):
     assert told["cost"] == cost
     assert told["written"].endswith("which is right")
     assert told["gap"].startswith(f"+0.00 % to the best known {cost} (")
+
+
+def test_check_beside_a_given_cost(nds, data):
+    file = data / "lib/X/X-n106-k14.vrp"
+    told = facts(nds("check", file, file.with_suffix(".sol"), "--best", 25000))
+    assert told["gap"] == "+5.45 % to the given 25,000"  # 26362 / 25000 = 1.05448
+    file = data / "small/toy.vrp"  # no best known one on record
+    told = facts(nds("check", file, file.with_suffix(".sol"), "--best", 40))
+    assert told["gap"] == "-20.00 % to the given 40"  # 32 / 40
 
 
 def test_check_of_a_wrong_cost(nds, data, tmp_path):
@@ -108,7 +118,7 @@ def test_generate_with_every_parameter(nds, tmp_path):
     problem = ndsvrp.read(out)
     assert problem.coordinates[0].tolist() == [0, 0]
     assert set(problem.demand[1:]) == {1}
-    assert problem.horizon == 3
+    assert problem.windows[0, 1] == 3
     assert problem.service[1] == pytest.approx(0.1)
     assert problem.prize[1:].min() >= 0.3 and problem.prize[1:].max() <= 0.4
     nds("generate", "cvrp", "-n", 40, "--smallest", 5, "--largest", 6, "--capacity", 12, "--out", out)
@@ -149,11 +159,42 @@ def test_bench_speed(nds, data, tmp_path):
     rows = tmp_path / "rows.jsonl"
     answer = nds("bench", "speed", "--sizes", "60", "--variants", "cvrp", "--time", 0.05, "--out", rows)
     assert "cvrp60" in answer.stdout and answer.stderr.count("per second") == 2
-    assert [json.loads(line)["scope"] for line in rows.read_text().splitlines()] == ["touched", "all"]
+    lines = rows.read_text().splitlines()
+    assert [json.loads(line)["scope"] for line in lines] == ["touched", "all"]
+    rows.write_text(lines[0] + "\n" + lines[1][:40])  # cut off by a crash
+    nds("bench", "speed", "--sizes", "30", "--variants", "pcvrptw", "--time", 0.05, "--out", rows)
+    assert [json.loads(line)["instance"] for line in rows.read_text().splitlines()] == ["cvrp60"] + ["pcvrptw30"] * 2
     answer = nds("bench", "speed", data / "sets/cvrp100.npz", "--index", 1, "--time", 0.05)
     assert "cvrp100-0001" in answer.stdout
     for wrong in (("--sizes", "x"), ("--variants", "x"), ("--time", "0"), (data / "no.npz",)):
         assert nds("bench", "speed", *wrong, code=2).stderr.count("\n") == 1
+
+
+def test_bench_limits(nds, tmp_path, monkeypatch):
+    kinds, rows = ("vrptw", "outlier"), tmp_path / "rows.jsonl"
+    monkeypatch.setattr(limits, "KINDS", kinds)
+    answer = nds("bench", "limits", "--customers", 20, "--time", 0.1, "--out", rows)
+    told = [json.loads(line) for line in rows.read_text().splitlines()]
+    cases = [(f"{kind}{n}", solver) for n in (1, 20) for kind in kinds for solver in ("sisr", "nds")]
+    assert [(row["instance"], row["solver"]) for row in told] == cases
+    assert answer.stderr.count("MiB") == len(cases) and "outlier20" in answer.stdout
+    for row in told:
+        assert (row["set"], row["budget"]) == ("limits", 0.1)
+        assert row["within"] == (row["over"] <= 0.1)
+        assert 0 <= row["over"] < 5
+        assert 10 < row["peak_mib"] < 500
+        assert row["iterations"] > 0
+
+
+@pytest.mark.parametrize("customers", [1, 50])
+def test_instances_of_bench_limits(customers):
+    made = {kind: limits.make(kind, customers) for kind in limits.KINDS}
+    assert list(made) == ["cvrp", "vrptw", "pcvrp", "pcvrptw", "fleet", "outlier"]
+    assert all(problem.customers == customers for problem in made.values())
+    fleet = made["fleet"]
+    assert fewest_vehicles(fleet) <= fleet.vehicles <= 1.2 * fewest_vehicles(fleet) + 1
+    assert made["outlier"].coordinates[-1].tolist() == [1000, 1000]
+    assert made["outlier"].coordinates[:-1].max() <= 1
 
 
 def test_settings(nds):

@@ -23,6 +23,7 @@ from ndsvrp.cli.words import (
     spread,
     variant_name,
 )  # fmt: skip
+from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.sol import matches_cost
 from ndsvrp.metric import Floats
@@ -33,6 +34,10 @@ from ndsvrp.variants import variant_of
 def check_command(
     file: InstanceFile,
     solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="The solution, a .sol file.")],
+    best: Annotated[
+        float | None,
+        typer.Option(metavar="COST", help="A cost to give the gap to, instead of the best known one on record."),
+    ] = None,
     round_: Round = "auto",
     index: Index = None,
 ) -> None:
@@ -40,6 +45,8 @@ def check_command(
 
     Exit codes: 0 feasible and of the cost that is written, 2 bad input, 3 infeasible or of another cost.
     """
+    if best is not None and not 0 < best < math.inf:
+        raise NdsError(f"--best: {best:g} is not a cost to compare with")
     problem = read(file, round_, index)
     routes, written = read_solution(solution)
     report = check(problem, routes)
@@ -52,7 +59,10 @@ def check_command(
     else:
         facts.append(("written", f"{number(written)}, " + ("which is right" if agrees else "which is wrong")))
     known = best_known(problem)
-    if known is not None and report.feasible:
+    if best is not None and report.feasible:
+        percent = 100.0 * (report.cost - best) / best
+        facts.append(("gap", f"{percent:+.2f} % to the given {cost_of(best, problem.metric)}"))
+    elif known is not None and report.feasible:
         gap = f"{known.gap(report.cost):+.2f} % to the best known {cost_of(known.cost, problem.metric)}"
         facts.append(("gap", f"{gap} ({known.date})"))
     if problem.has_prizes:
