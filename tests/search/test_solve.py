@@ -456,7 +456,9 @@ def problems(draw: st.DrawFn) -> Problem:
         late = optional & np.array([False, *draw(st.lists(st.booleans(), min_size=n, max_size=n))])
         due[late] = ready[late]
         fields |= {"windows": np.stack([ready, due], axis=1), "service": service}
-        fields["windows"][0] = [0, horizon * draw(st.sampled_from([1, 1, 10**6]))]
+        if draw(st.sampled_from([False, False, True])):  # so late that thousandths of it are no longer exact
+            horizon = np.ceil(horizon * 10**6) if ticks else horizon * 10**6
+        fields["windows"][0] = [0, horizon]
     if draw(st.booleans()):
         fields["vehicles"] = draw(st.integers(1, n))
     return Problem(**fields)
