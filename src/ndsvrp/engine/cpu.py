@@ -49,7 +49,9 @@ def make_instance(problem: Problem) -> Any:
     """The native form of a problem."""
     ticks = Ticks(problem)
     if problem.prize is not None and np.max(problem.prize) > ticks.largest_prize:
-        warnings.warn(f"prizes above {ticks.largest_prize:g} count as that much in the search", NdsWarning, stacklevel=2)
+        warnings.warn(
+            f"prizes above {ticks.largest_prize:g} count as that much in the search", NdsWarning, stacklevel=2
+        )
     points, exact, whole = ticks.points, ticks.exact_points, ticks.whole
     weights, ranks = ticks.sort_ranks()
     windows = problem.has_windows
