@@ -23,7 +23,7 @@ class HgsCvrp:
 
     HGS has numbers in its code that suppose lengths like those of the X instances: the penalty per unit of excess
     load never falls below 0.1, and gains below 1e-5 are not taken. On the unit square, where a customer is worth
-    0.07, that penalty forbids nearly every detour through infeasible solutions and costs one percent. So lengths are
+    0.07, that penalty forbids nearly every detour through infeasible solutions (docs/findings.md). So lengths are
     scaled to a box of side 1000 where they are plain floats.
     """
 
