@@ -25,6 +25,7 @@ from ndsvrp import (
     solve,
 )
 from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.errors import NdsWarning
 from ndsvrp.search.asa import Search
 from ndsvrp.search.solve import plan
 
@@ -384,14 +385,22 @@ def test_tight_fleet_with_windows() -> None:
     assert solve(problem, iterations=20, seed=1).solution.routes == (tuple(order.tolist()),)
 
 
-def test_required_customers_come_before_any_prize() -> None:
-    """One vehicle: either the required customer or seven with high prizes."""
-    for prize in (0.5, 90.0, 1e9):
-        problem = Problem(
-            coordinates=np.random.default_rng(0).random((9, 2)), demand=[0, 8] + [1] * 7, capacity=8,
-            prize=[0, 0] + [prize] * 7, vehicles=1,
-        )  # fmt: skip
-        assert solve(problem, iterations=5, seed=1).solution.routes == ((1,),)
+def one_vehicle(prize: float) -> Problem:
+    """Either the required customer or seven optional ones."""
+    return Problem(
+        coordinates=np.random.default_rng(0).random((9, 2)), demand=[0, 8] + [1] * 7, capacity=8,
+        prize=[0, 0] + [prize] * 7, vehicles=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("prize", [0.5, 50.0])
+def test_required_customers_come_before_any_prize(prize: float) -> None:
+    assert solve(one_vehicle(prize), iterations=5, seed=1).solution.routes == ((1,),)
+
+
+def test_prizes_that_are_clipped_are_told() -> None:
+    with pytest.warns(NdsWarning, match="prizes above 128 count as that much in the search"):
+        assert solve(one_vehicle(1e9), iterations=5, seed=1).solution.routes == ((1,),)
 
 
 def test_impossible_fleet() -> None:
@@ -464,6 +473,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(**fields)
 
 
+@pytest.mark.filterwarnings("ignore:prizes above")
 @settings(max_examples=500, deadline=None, derandomize=True)
 @given(problem=problems(), seed=st.integers(0, 2**63 - 1), solver=st.sampled_from(["sisr", "nds"]))
 def test_solutions_are_feasible(problem: Problem, seed: int, solver: str) -> None:
