@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndsvrp import Problem, Settings
+from ndsvrp import Problem, Settings, generate, solve
 from ndsvrp.search.asa import Search
 from ndsvrp.search.stopping import Budget
 
@@ -121,3 +121,10 @@ def test_trace_has_what_an_interrupted_iteration_found() -> None:
     search.note_best()
     search.note_best()  # nothing better since
     assert [(point.iteration, point.cost) for point in search.trace] == [(0, 5.0), (3, 4.0)]
+
+
+def test_improving_the_start_takes_a_tenth_of_the_time_at_most() -> None:
+    # 100 rounds of 8 chains with 4,000 customers take longer than 0.05 s, and the search must still get its share.
+    problem = generate("cvrp", 4000, seed=1)[0]
+    result = solve(problem, time=0.5, seed=1, solver="nds", threads=1)
+    assert result.iterations >= 1

@@ -17,6 +17,8 @@ from ndsvrp.search.start import improve_start
 from ndsvrp.search.stopping import Budget, ExponentialCooling
 from ndsvrp.solution import Solution
 
+START_SHARE = 0.1  # of the time limit that improving the start may take
+
 
 @dataclass
 class Search:
@@ -44,7 +46,10 @@ class Search:
         self.coordinates = augmentations(self.problem, settings.chains)  # line 3
         self.state = state = engine.start([self.problem], np.zeros(settings.chains, np.int32), self.init)  # line 4
         if self.init is None:
-            improve_start(engine, state, self.seed, self.start_rounds, self.budget.deadline)
+            improve_start(
+                engine, state, self.seed, self.start_rounds,
+                deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
+            )  # fmt: skip
         stopped = self._report(state, cooling(0.0))
         while stopped is None:  # line 5
             self.iteration += 1

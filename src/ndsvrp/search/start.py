@@ -14,9 +14,17 @@ from ndsvrp.solution import Solution
 ITERATION = 1 << 62  # of the random numbers drawn here: no iteration of a search comes near
 
 
-def improve_start(engine: Engine, state: State, seed: int, rounds: int, deadline: float | None = None) -> None:
+def improve_start(
+    engine: Engine,
+    state: State,
+    seed: int,
+    rounds: int,
+    *,
+    deadline: float | None = None,
+    rounds_deadline: float | None = None,
+) -> None:
     """Where the fleet is limited, insert everybody greedily, which takes few vehicles. Then remove a quarter at random
-    and reinsert it into all routes, accepting improvements, for so many rounds."""
+    and reinsert it into all routes, accepting improvements, for so many rounds; these may have an earlier deadline."""
     largest = max(problem.customers for problem in state.problems)
     chains = len(state.which)
     if any(problem.vehicles is not None for problem in state.problems):
@@ -24,7 +32,9 @@ def improve_start(engine: Engine, state: State, seed: int, rounds: int, deadline
         engine.rebuild(state, everybody, None, np.zeros((chains, 1)), seed, ITERATION, deadline=deadline)
     if rounds:
         quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True)
-        engine.rebuild(state, quarter, None, np.zeros((chains, rounds)), seed, ITERATION + 1, deadline=deadline)
+        engine.rebuild(
+            state, quarter, None, np.zeros((chains, rounds)), seed, ITERATION + 1, deadline=rounds_deadline or deadline
+        )
 
 
 def start(

@@ -49,7 +49,11 @@ class Budget:
     @property
     def deadline(self) -> float | None:
         """When time is up, by the clock of `time.perf_counter`."""
-        return None if self.seconds is None else self.began + self.seconds
+        return self.time_at(1.0)
+
+    def time_at(self, share: float) -> float | None:
+        """When this share of the time limit is used up; None without one."""
+        return None if self.seconds is None else self.began + share * self.seconds
 
     def out_of_time(self) -> bool:
         """Whether time is up."""
