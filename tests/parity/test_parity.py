@@ -12,6 +12,7 @@ import pytest
 from ndsvrp import Problem, Solution
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine, CpuState, make_instance
+from ndsvrp.engine.ticks import Ticks
 from ndsvrp.search.start import start
 from parity.problems import SOURCES, VARIANTS, random_problem
 from parity.reference import Chain, Numbers, chain_key, minus_log
@@ -253,7 +254,7 @@ def test_neighbours(source: str) -> None:
     for seed, layout in enumerate(["uniform", "clusters", "grid", "decimals", "line", "one place"]):
         for customers in (1, 2, 60):
             problem = random_problem(seed, "cvrp", source, customers=customers, layout=layout)
-            near = make_instance(problem).near
+            near = make_instance(Ticks(problem)).near
             assert near.shape == (customers + 1, customers - 1)
             assert near[1:].tolist() == Numbers(problem).near[1:]
 
@@ -263,7 +264,7 @@ def test_neighbours_are_truncated() -> None:
     rng = np.random.default_rng(5)
     for coordinates in (rng.random((601, 2)), rng.integers(0, 12, (601, 2)), rng.random((601, 2)) * [1.0, 1e-3]):
         problem = Problem(coordinates=coordinates, demand=np.r_[0, np.ones(600)], capacity=9)
-        near = make_instance(problem).near
+        near = make_instance(Ticks(problem)).near
         points = (problem.coordinates - problem.coordinates.min(axis=0)).astype(np.float32)
         square = ((points[:, None] - points[None]) ** 2).sum(axis=-1, dtype=np.float32)
         np.fill_diagonal(square, np.inf)

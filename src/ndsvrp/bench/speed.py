@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -18,7 +19,7 @@ from ndsvrp.generate.config import choose
 from ndsvrp.io import read
 from ndsvrp.io.environment import environment
 from ndsvrp.problem import Problem
-from ndsvrp.search.start import improve_start
+from ndsvrp.search.start import start
 from ndsvrp.variants import VARIANTS
 
 SIZES = (100, 500, 1000, 2000, 10000)
@@ -49,8 +50,7 @@ def problems(file: str | Path | None, index: int, sizes: Sequence[int], variants
 def measure(problem: Problem, seconds: float = 2.0, isa: str = "auto") -> Iterator[Row]:
     """A row per scope: string removal of 10 customers on average, one order, in the middle of the cooling schedule."""
     engine = CpuEngine(threads=1, isa=isa)
-    state = engine.start([problem], [0])
-    improve_start(engine, state, seed=1, rounds=0)
+    state: Any = start(engine, [problem], [0], seed=1, rounds=0)
     middle = np.full((1, STEPS), 0.01 * problem.side())
     warm = np.geomspace(0.1, 0.01, WARM_UP) * problem.side()
     for iteration, temperature in enumerate(warm):

@@ -45,9 +45,9 @@ class CpuState:
         return np.asarray(self.chains.missing(best=True))
 
 
-def make_instance(problem: Problem) -> Any:
+def make_instance(ticks: Ticks) -> Any:
     """The native form of a problem."""
-    ticks = Ticks(problem)
+    problem = ticks.problem
     if problem.prize is not None and np.max(problem.prize) > ticks.largest_prize:
         warnings.warn(
             f"prizes above {ticks.largest_prize:g} count as that much in the search", NdsWarning, stacklevel=2
@@ -92,7 +92,7 @@ class CpuEngine:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
         which = np.ascontiguousarray(which, np.int32)
         ticks = [Ticks(problem) for problem in problems]
-        chains = _core.Chains([make_instance(problem) for problem in problems], which, self.isa)
+        chains = _core.Chains([make_instance(t) for t in ticks], which, self.isa)
         first = [_first_tour(t) if init is None else tour_of(init) for t in ticks]
         for chain, index in enumerate(which):
             chains.set_tour(chain, first[index])
