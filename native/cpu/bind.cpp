@@ -78,9 +78,10 @@ std::shared_ptr<InstanceData> make_instance(
 class Chains {
  public:
   Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> which,
-         const std::string& isa)
+         const std::string& isa, u64 first)
       : core_(pick_core(isa)),
-        instances_(std::move(instances)) {
+        instances_(std::move(instances)),
+        first_(first) {
     for (size_t i = 0; i < which.size(); ++i)
       chains_.emplace_back(instances_.at(which.data()[i])->in, core_);
     for (auto& instance : instances_) largest_ = std::max(largest_, instance->in.n);
@@ -221,7 +222,7 @@ class Chains {
   }
 
   u64 key(u64 seed, u64 iteration, i32 chain) const {
-    return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), u64(chain));
+    return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), first_ + u64(chain));
   }
 
   template <class Task> void run(i32 threads, i32 count, Task task) {
@@ -236,6 +237,7 @@ class Chains {
   std::vector<std::shared_ptr<InstanceData>> instances_;
   std::vector<ChainData> chains_;
   std::vector<std::unique_ptr<ScratchData>> scratch_;
+  u64 first_;  // number of the first chain, by which random numbers are drawn
   i32 largest_ = 0;
   volatile i32 stop_ = 0;
 };
@@ -270,8 +272,8 @@ NB_MODULE(_core, m) {
           "string_split"_a, "string_depth"_a, "orders"_a, "sorted"_a, "all_routes"_a, "blink"_a,
           "open_route"_a);
   nb::class_<Chains>(m, "Chains")
-      .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&>(),
-           "instances"_a, "which"_a, "isa"_a = "auto")
+      .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&, u64>(),
+           "instances"_a, "which"_a, "isa"_a = "auto", "first"_a = 0)
       .def_prop_ro("isa", &Chains::isa)
       .def("__len__", &Chains::size)
       .def("set_tour", &Chains::set_tour, "chain"_a, "tour"_a)

@@ -53,3 +53,7 @@ class NoSolutionError(NdsError):
     def __init__(self, message: str, unserved: list[int]) -> None:
         super().__init__(message)
         self.unserved = unserved
+
+
+class CheckpointError(NdsError):
+    """A model or checkpoint that cannot be used: which file, and why."""

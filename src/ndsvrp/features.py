@@ -1,4 +1,4 @@
-"""One record per constraint: the fields it brings to a `Problem`, their checks, its sort keys.
+"""One record per constraint: the fields it brings to a `Problem`, their checks, its sort keys, its policy inputs.
 
 Each has its like-named struct of rules in `native/include/ndsvrp/rules.hpp`. A new constraint is a record
 here, a struct there, and its combinations in `variants.py`.
@@ -30,6 +30,8 @@ class Feature:
     check: Callable[[Problem], None]  #: raises InstanceError
     sort_keys: tuple[tuple[int, Key], ...]
     """Orders in which SISRs reinserts: (weight, key); the customer with the smallest key goes first."""
+    inputs: tuple[Key, ...]
+    """What the learned policy sees of it: numbers (N+1,) in unit scale; all 0 where the problem does not have it."""
 
     def present(self, problem: Problem) -> bool:
         """Whether the problem has this constraint."""
@@ -102,11 +104,31 @@ def _required_then_high_prizes(problem: Problem) -> npt.NDArray[np.float64]:
     return np.where(problem.required, -np.inf, -problem.prize)
 
 
+def _present(problem: Problem) -> npt.NDArray[np.float64]:
+    return np.ones(len(problem.demand))
+
+
+def _since_opening(problem: Problem, column: int) -> npt.NDArray[np.float64]:
+    windows = _windows(problem)
+    horizon = windows[0, 1] - windows[0, 0]
+    return np.asarray(np.clip(windows[:, column] - windows[0, 0], 0.0, horizon) / problem.time_unit())
+
+
+def _service(problem: Problem) -> npt.NDArray[np.float64]:
+    return np.zeros(len(problem.demand)) if problem.service is None else problem.service / problem.time_unit()
+
+
+def _prize(problem: Problem) -> npt.NDArray[np.float64]:
+    assert problem.prize is not None
+    return problem.prize / problem.side()
+
+
 CAPACITY = Feature(
     "capacity",
     ("demand", "capacity"),
     _check_capacity,
     sort_keys=((4, lambda p: -p.demand),),
+    inputs=(lambda p: p.demand / p.capacity,),
 )
 TIME_WINDOWS = Feature(
     "time_windows",
@@ -117,11 +139,13 @@ TIME_WINDOWS = Feature(
         (2, lambda p: _windows(p)[:, 0]),
         (2, lambda p: -_windows(p)[:, 1]),
     ),
+    inputs=(_present, lambda p: _since_opening(p, 0), lambda p: _since_opening(p, 1), _service),
 )
 PRIZES = Feature(
     "prizes",
     ("prize",),
     _check_prizes,
     sort_keys=((2, _required_then_high_prizes),),
+    inputs=(_present, _prize, lambda p: p.required.astype(np.float64)),
 )
 FEATURES = (CAPACITY, TIME_WINDOWS, PRIZES)

@@ -143,6 +143,13 @@ class Problem:
             side = float(np.max(np.ptp(self.coordinates, axis=0)))
         return side if side > 0 else 1.0
 
+    def time_unit(self) -> float:
+        """What times are relative to in unit scale: the side, or the like of it for durations given apart."""
+        if self.duration is None:
+            return self.side()
+        longest = float(np.max(self.duration)) / np.sqrt(2.0)
+        return longest if longest > 0 else 1.0
+
     def replace(self, **changes: Any) -> Problem:
         """A changed copy, validated again."""
         return dataclasses.replace(self, **changes)

@@ -14,7 +14,8 @@ from ndsvrp.bench import limits
 from ndsvrp.cli.inspect import fewest_vehicles
 from ndsvrp.cli.words import cost_of, number, plain_number
 from ndsvrp.metric import Metric
-from ndsvrp.search.settings import describe
+from ndsvrp.records import describe
+from ndsvrp.search.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -199,7 +200,7 @@ def test_instances_of_bench_limits(customers):
 
 def test_settings(nds):
     printed = nds("settings").stdout
-    for name, _, _ in describe():
+    for name, _, _ in describe(Settings):
         assert name in printed
 
 

@@ -8,8 +8,9 @@ import typer
 from rich.table import Table
 
 from ndsvrp.cli.words import console
+from ndsvrp.records import describe
 from ndsvrp.search import settings
-from ndsvrp.search.settings import describe
+from ndsvrp.search.settings import Settings
 
 HEAD = ("setting", "nds", "sisr", "what it is")
 
@@ -32,7 +33,7 @@ def settings_command(
 def rows() -> list[tuple[str, str, str, str]]:
     """(name, value for nds, value for sisr, sentence) of every setting."""
     sisr = settings.sisr()
-    return [(name, _show(default), _show(getattr(sisr, name)), text) for name, default, text in describe()]
+    return [(name, _show(default), _show(getattr(sisr, name)), text) for name, default, text in describe(Settings)]
 
 
 def page() -> str:

@@ -76,9 +76,12 @@ class Engine(Protocol):
 
     name: str
 
-    def start(self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None) -> State:
+    def start(
+        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int = 0
+    ) -> State:
         """Chains of problems, chain i belonging to `problems[which[i]]`, each with a first solution: the given one, or
-        one route per customer, or, where the fleet is limited, nobody served."""
+        one route per customer, or, where the fleet is limited, nobody served. Random numbers are drawn as for chains
+        `first`, `first + 1`, …: part of a batch then goes the way it would go within the whole."""
         ...
 
     def view(self, state: Any) -> View:

@@ -88,14 +88,16 @@ class CpuEngine:
     name: str = "cpu"
     _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured as we go
 
-    def start(self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None) -> CpuState:
+    def start(
+        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int = 0
+    ) -> CpuState:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
         which = np.ascontiguousarray(which, np.int32)
         ticks = [Ticks(problem) for problem in problems]
-        chains = _core.Chains([make_instance(t) for t in ticks], which, self.isa)
-        first = [_first_tour(t) if init is None else tour_of(init) for t in ticks]
+        chains = _core.Chains([make_instance(t) for t in ticks], which, self.isa, first)
+        tours = [_first_tour(t) if init is None else tour_of(init) for t in ticks]
         for chain, index in enumerate(which):
-            chains.set_tour(chain, first[index])
+            chains.set_tour(chain, tours[index])
         self._pace = 0.0
         return CpuState(tuple(problems), which, chains, np.array([ticks[index].per_unit for index in which]))
 

@@ -24,12 +24,15 @@ class Situation:
     """What a deconstruction sees at the start of an improvement step."""
 
     problem: Problem
-    coordinates: npt.NDArray[np.float64] | None  #: (chains, N+1, 2) as augmented for each chain; None: matrix only
+    coordinates: npt.NDArray[np.float64]
+    """(chains, N+1, 2) in the unit square, as augmented for each chain; made up from the matrix where one rules."""
     view: View  #: the current solution of each chain
     rollouts: int  #: K: removals wanted per chain
     removals: int  #: M: customers per removal, at most N
     random: np.random.Generator  #: seeded by (seed, iteration)
+    deadline: float | None = None  #: when time is up, by the clock of `time.perf_counter`
 
 
 Deconstruction = Callable[[Situation], Ints]
-"""Returns (chains, K, M) int32: distinct customers in the order in which they are to be reinserted."""
+"""Returns (chains, K, M) int32: distinct customers in the order in which they are to be reinserted. There may be fewer
+than K where time is up."""

@@ -43,7 +43,8 @@ class Search:
         settings, engine = self.settings, self.engine
         side = self.problem.side()  # temperatures are given for a box of side 1
         cooling = ExponentialCooling(settings.hot * side, settings.cold * side)
-        self.coordinates = augmentations(self.problem, settings.chains)  # line 3
+        if self.deconstruction is not None:  # rules look at the problem itself
+            self.coordinates = augmentations(self.problem, settings.chains)  # line 3
         self.state = state = engine.start([self.problem], np.zeros(settings.chains, np.int32), self.init)  # line 4
         if self.init is None:
             improve_start(
@@ -54,9 +55,11 @@ class Search:
         while stopped is None:  # line 5
             self.iteration += 1
             temperature = cooling(self.budget.fraction(self.iteration))  # lines 2 and 15
-            heat = np.full((settings.chains, settings.rollouts), temperature)
+            removed = self._removals(state)
+            rollouts = settings.rollouts if removed is None else removed.shape[1]
+            heat = np.full((settings.chains, rollouts), temperature)
             done = engine.rebuild(  # line 6
-                state, self._recipe(), self._removals(state), heat, self.seed, self.iteration,
+                state, self._recipe(), removed, heat, self.seed, self.iteration,
                 deadline=self.budget.deadline,
             )  # fmt: skip
             self.reconstructions += done * settings.orders
@@ -92,7 +95,7 @@ class Search:
             return None
         situation = Situation(
             self.problem, self.coordinates, self.engine.view(state), self.settings.rollouts,
-            self._recipe().removals, np.random.default_rng((self.seed, self.iteration, 0)),
+            self._recipe().removals, np.random.default_rng((self.seed, self.iteration, 0)), self.budget.deadline,
         )  # fmt: skip
         return self.deconstruction(situation)
 

@@ -6,18 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.problem import Problem
+from ndsvrp.search.plane import plane
 
 
-def augmentations(problem: Problem, count: int) -> npt.NDArray[np.float64] | None:
-    """(count, N+1, 2) coordinates, flipped and turned about the centre of the bounding box; more than eight repeat.
+def augmentations(problem: Problem, count: int) -> npt.NDArray[np.float64]:
+    """(count, N+1, 2) coordinates in the unit square, flipped and turned about its centre; more than eight repeat.
 
-    Distances stay the same, so that engines need none of this: it is what a policy gets to see. None where a
-    matrix rules: coordinates, if any, are for drawing only.
+    Distances stay the same, so that engines need none of this: it is what a policy gets to see.
     """
-    if problem.coordinates is None or problem.distance is not None:
-        return None
-    low, high = problem.coordinates.min(axis=0), problem.coordinates.max(axis=0)
-    centre = (low + high) / 2
-    x, y = (problem.coordinates - centre).T
+    x, y = (plane(problem) - 0.5).T
     turned = [(x, y), (-x, y), (x, -y), (-x, -y), (y, x), (-y, x), (y, -x), (-y, -x)]
-    return np.stack([np.stack(turned[i % 8], axis=1) + centre for i in range(count)])
+    return np.stack([np.stack(turned[i % 8], axis=1) + 0.5 for i in range(count)])

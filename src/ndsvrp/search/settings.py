@@ -3,79 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
+from ndsvrp.records import documented, require_record
 
 Ruin = Literal["string", "related", "random", "policy", "function"]
 Scope = Literal["touched", "all"]
-
-
-def _doc(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"doc": text})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """One configuration of augmented simulated annealing. SISRs and NDS are two of them."""
 
-    ruin: Ruin = _doc(
+    ruin: Ruin = documented(
         "string", "What takes solutions apart: a rule by name, the learned policy, or a function of one's own."
     )
-    chains: int = _doc(8, "A: solutions searched side by side, one per augmentation of the instance.")
-    rollouts: int = _doc(200, "K: deconstructions applied in sequence by one improvement step.")
-    removals: int = _doc(
+    chains: int = documented(8, "A: solutions searched side by side, one per augmentation of the instance.")
+    rollouts: int = documented(200, "K: deconstructions applied in sequence by one improvement step.")
+    removals: int = documented(
         15,
         "M: customers taken out by one deconstruction (fewer if there are fewer); "
         "string removal goes by string_average instead.",
     )
-    orders: int = _doc(5, "Reinsertion orders tried per deconstruction; the best reconstruction counts.")
-    sorted_orders: bool = _doc(False, "Reinsert in SISRs' sort orders instead of the ruin's own and random ones.")
-    scope: Scope = _doc("touched", "Routes considered for reinsertion: those customers left, or all.")
-    blink: float = _doc(0.0, "Probability with which reinsertion overlooks a position.")
-    open_route: float = _doc(0.5, "Probability with which an optional customer opens a route that does not pay.")
-    hot: float = _doc(0.1, "Temperature at the start, for a bounding box of side 1.")
-    cold: float = _doc(0.001, "Temperature at the end, for a bounding box of side 1.")
-    threshold: float = _doc(15.0, "delta: a chain worse than the best by more than delta x temperature is replaced.")
-    string_average: float = _doc(10.0, "String removal: customers taken out on average.")
-    string_longest: int = _doc(10, "String removal: longest string taken out of one route.")
-    string_split: float = _doc(0.5, "String removal: probability of leaving a stretch inside a string in place.")
-    string_depth: float = _doc(0.01, "String removal: probability of lengthening that stretch by one more customer.")
+    orders: int = documented(5, "Reinsertion orders tried per deconstruction; the best reconstruction counts.")
+    sorted_orders: bool = documented(False, "Reinsert in SISRs' sort orders instead of the ruin's own and random ones.")
+    scope: Scope = documented("touched", "Routes considered for reinsertion: those customers left, or all.")
+    blink: float = documented(0.0, "Probability with which reinsertion overlooks a position.")
+    open_route: float = documented(0.5, "Probability with which an optional customer opens a route that does not pay.")
+    hot: float = documented(0.1, "Temperature at the start, for a bounding box of side 1.")
+    cold: float = documented(0.001, "Temperature at the end, for a bounding box of side 1.")
+    threshold: float = documented(
+        15.0, "delta: a chain worse than the best by more than delta x temperature is replaced."
+    )
+    string_average: float = documented(10.0, "String removal: customers taken out on average.")
+    string_longest: int = documented(10, "String removal: longest string taken out of one route.")
+    string_split: float = documented(0.5, "String removal: probability of leaving a stretch inside a string in place.")
+    string_depth: float = documented(
+        0.01, "String removal: probability of lengthening that stretch by one more customer."
+    )
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            if f.type == "int":
-                require_whole(f.name, getattr(self, f.name))
-            elif f.type == "float":
-                require_number(f.name, getattr(self, f.name))
-            elif f.type == "bool" and not isinstance(getattr(self, f.name), bool):
-                raise NdsError(f"{f.name} must be True or False, got {getattr(self, f.name)!r}")
-        for name, known in (("ruin", get_args(Ruin)), ("scope", get_args(Scope))):
-            if getattr(self, name) not in known:
-                raise NdsError(f"{name} must be one of {', '.join(known)}, got '{getattr(self, name)}'")
-        for name, (low, high) in RANGES.items():
-            if not low <= getattr(self, name) <= high:
-                raise NdsError(f"{name} must be between {low:g} and {high:g}, got {getattr(self, name)}")
+        require_record(self, RANGES)
         if not 0 < self.cold <= self.hot < float("inf"):
             raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
 
 
-def require_whole(name: str, value: Any) -> None:
-    """Refuse what is not a whole number; those of numpy are."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise NdsError(f"{name} must be a whole number, got {value!r}")
-
-
-def require_number(name: str, value: Any) -> None:
-    """Refuse what is not a number; those of numpy are."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise NdsError(f"{name} must be a number, got {value!r}")
-
-
-RANGES = {
+RANGES: dict[str, tuple[Any, ...]] = {
+    "ruin": get_args(Ruin),
+    "scope": get_args(Scope),
     "chains": (1, 2**20),
     "rollouts": (1, 2**20),
     "removals": (1, 2**20),
@@ -101,8 +79,3 @@ def sisr() -> Settings:
 
 
 PRESETS: dict[str, Callable[[Problem], Settings]] = {"default": lambda problem: Settings(), "paper": paper}
-
-
-def describe() -> list[tuple[str, Any, str]]:
-    """(name, default, sentence) of every setting."""
-    return [(f.name, f.default, f.metadata["doc"]) for f in fields(Settings)]

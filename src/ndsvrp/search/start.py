@@ -45,9 +45,10 @@ def start(
     *,
     rounds: int = 100,
     init: Solution | None = None,
+    first: int = 0,
 ) -> State:
     """First solutions, improved unless they were given."""
-    state = engine.start(problems, which, init)
+    state = engine.start(problems, which, init, first=first)
     if init is None:
         improve_start(engine, state, seed, rounds)
     return state

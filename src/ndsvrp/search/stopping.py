@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 
 from ndsvrp.errors import NdsError
+from ndsvrp.records import require_number, require_whole
 from ndsvrp.search.result import Progress
-from ndsvrp.search.settings import require_number, require_whole
 
 
 @dataclass

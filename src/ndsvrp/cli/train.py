@@ -1,0 +1,129 @@
+"""`nds train`: a run on the screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from ndsvrp.cli.words import amount, console, print_facts, say
+from ndsvrp.errors import NdsError
+
+STOPPED = {"instances": "all instances seen", "time": "time limit", "interrupted": "interrupted"}
+
+
+def train_command(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="What to train and how; see configs/.")],
+    time: Annotated[
+        float | None, typer.Option(metavar="S", help="Stop after so many seconds, with a checkpoint to resume from.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Go on from the newest whole checkpoint of this run.")
+    ] = None,
+    init: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL", help="Begin with the weights of a model, by name or path, of any size or problem."
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where checkpoints and log go; by default runs/CONFIG.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="Where the network runs: auto, cpu, cuda. auto: a GPU if there is one.")
+    ] = "auto",
+    threads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Cores to use, all by default.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last checkpoint alone.")] = False,
+) -> None:
+    """Train a deconstruction policy.
+
+    Ctrl-C ends the run after the batch, with a checkpoint. Several GPUs or machines: torchrun … -m ndsvrp train …
+    """
+    from ndsvrp.train.config import read_config  # with it comes torch: other commands need not wait for that
+    from ndsvrp.train.run import train
+
+    if time is not None and not 0 < time < float("inf"):
+        raise NdsError(f"--time: {time:g} is not a number of seconds")
+    if resume is not None and out is not None and out != resume:
+        raise NdsError(f"--resume goes on in {resume}: --out is for a new run")
+    settings = read_config(config)
+    folder = resume or out or Path("runs") / config.stem
+    with _Screen(quiet=quiet) as screen:
+        outcome = train(
+            settings, folder, seconds=time, resume=resume is not None, init=init, device=device, threads=threads,
+            report=screen.show,
+        )  # fmt: skip
+    if quiet:
+        say(str(outcome.checkpoint))
+        return
+    facts = [("stopped by", STOPPED[outcome.stopped]), ("checkpoint", str(outcome.checkpoint))]
+    if outcome.validation:
+        facts.insert(0, ("reward", f"{outcome.validation['reward_ratio']:.2f} x related removal"))
+    print_facts(facts)
+    if outcome.stopped == "interrupted":
+        raise typer.Exit(130)
+
+
+class _Screen:
+    """A live line per batch on a terminal, a plain line now and then elsewhere; validations stay."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        target = console(stderr=True)
+        self._quiet = quiet
+        self._live = Live(console=target, transient=True, refresh_per_second=4) if target.is_terminal else None
+        self._next = 0.0
+
+    def __enter__(self) -> _Screen:
+        if self._live is not None and not self._quiet:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, kind: str, row: dict[str, Any]) -> None:
+        """A row of the log."""
+        if self._quiet:
+            return
+        if kind == "run":
+            self._print(f"network on {row['device']}, engine cpu on {amount(row['threads'], 'thread')}"
+                        + (f", {row['processes']} processes" if row["processes"] > 1 else ""))  # fmt: skip
+        elif kind == "validation":
+            self._print(validation_line(row))
+        elif kind == "batch":
+            line = batch_line(row)
+            if self._live is not None:
+                self._live.update(Text(line, no_wrap=True, overflow="ellipsis"))
+            elif row["trained_seconds"] >= self._next:
+                self._next = row["trained_seconds"] + max(2.0, 0.05 * row["trained_seconds"])
+                self._print(line)
+
+    def _print(self, line: str) -> None:
+        if self._live is not None:
+            self._live.console.print(line)
+        else:
+            say(line, error=True)
+
+
+def batch_line(row: dict[str, Any]) -> str:
+    """What the last batch was like."""
+    return (
+        f"{row['trained_seconds']:.0f} s  {row['instances']:,} instances  {row['steps']:,} steps  "
+        f"{row['problem']}{row['customers']}  cost {row['cost_before']:.3f} to {row['cost_after']:.3f}  "
+        f"best reward {row['best_reward']:.5f}  rate {row['learning_rate']:.2g}"
+    )
+
+
+def validation_line(row: dict[str, Any]) -> str:
+    """Rewards relative to related removal, and the costs of short searches."""
+    parts = []
+    for name, figure in row["sets"].items():
+        part = f"{name} {figure['reward_ratio']:.2f}"
+        if "cost" in figure:
+            part += f" (search {figure['cost']:.3f}, related {figure['related_cost']:.3f})"
+        parts.append(part)
+    return f"{row['trained_seconds']:.0f} s  reward relative to related removal: {', '.join(parts)}"

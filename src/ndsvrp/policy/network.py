@@ -1,0 +1,251 @@
+"""The network of the paper's section 4.3: an encoder of instance and solution, a decoder that selects customers.
+
+Shapes: B problems, N customers, R rollouts of M customers each, Q queries (rollouts, or rollouts x steps), D the
+width. Nodes are 0 … N with the depot first in the encoder; the decoder knows customers alone, 0 … N-1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from ndsvrp.policy.config import NetworkConfig
+from ndsvrp.policy.inputs import NODE_INPUTS, Inputs
+
+
+class Norm(nn.Module):
+    """Instance normalisation: each channel over the nodes of an instance, in float32."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, N+1, D) to the same."""
+        x = x.float()
+        variance, mean = torch.var_mean(x, dim=1, keepdim=True, correction=0)
+        return (x - mean) * torch.rsqrt(variance + 1e-5) * self.weight + self.bias
+
+
+def feed_forward(width: int, hidden: int) -> nn.Sequential:
+    """Two linear layers with a ReLU in between."""
+    return nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, width))
+
+
+class Attention(nn.Module):
+    """A layer of self-attention over all nodes, as in Kwon et al. 2020."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.project = nn.Linear(config.width, 3 * config.width, bias=False)
+        self.combine = nn.Linear(config.width, config.width)
+        self.norm = Norm(config.width)
+        self.feed_forward = feed_forward(config.width, config.feed_forward)
+        self.norm_after = Norm(config.width)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """(B, N+1, D) to the same."""
+        query, keys, values = (split_heads(part, self.heads) for part in self.project(h).chunk(3, dim=-1))
+        heard = join_heads(F.scaled_dot_product_attention(query, keys, values))
+        h = self.norm(h + self.combine(heard))
+        h = self.norm_after(h + self.feed_forward(h))
+        return h
+
+
+class MessagePassing(nn.Module):
+    """h' = Norm(h + FF(ReLU(W3 [h; W1 h_prev + W2 h_next])))."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.from_previous = nn.Linear(config.width, config.width, bias=False)  # W1
+        self.from_next = nn.Linear(config.width, config.width, bias=False)  # W2
+        self.merge = nn.Linear(2 * config.width, config.width)  # W3
+        self.feed_forward = feed_forward(config.width, config.feed_forward)
+        self.norm = Norm(config.width)
+
+    def forward(self, h: Tensor, inputs: Inputs) -> Tensor:
+        """(B, N+1, D) to the same."""
+        message = pick(self.from_previous(h), inputs.previous) + pick(self.from_next(h), inputs.next)
+        merged = F.relu(self.merge(torch.cat([h, message.to(h.dtype)], dim=-1)))
+        h = self.norm(h + self.feed_forward(merged))
+        return h
+
+
+class TourEncoding(nn.Module):
+    """h' = Norm(h + FF(ReLU(W4 [h; mean of h over the route]))); a customer in no route hears zeros."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.mean = config.tour_aggregate == "mean"
+        self.merge = nn.Linear(2 * config.width, config.width)  # W4
+        self.feed_forward = feed_forward(config.width, config.feed_forward)
+        self.norm = Norm(config.width)
+
+    def forward(self, h: Tensor, inputs: Inputs) -> Tensor:
+        """(B, N+1, D) to the same."""
+        h = h.float()
+        index = inputs.route + 1  # 0: in no route, which the depot is too
+        served = (index > 0).to(h.dtype)
+        of_route = index[..., None].expand_as(h)
+        tours = torch.zeros_like(h).scatter_add(1, of_route, h * served[..., None])  # at most N routes: N+1 rows
+        if self.mean:
+            sizes = torch.zeros_like(served).scatter_add(1, index, served)
+            tours = tours / sizes.clamp(min=1.0)[..., None]
+        merged = F.relu(self.merge(torch.cat([h, tours.gather(1, of_route)], dim=-1)))
+        h = self.norm(h + self.feed_forward(merged))
+        return h
+
+
+class Memory(NamedTuple):
+    """What the decoder reads, of customers alone."""
+
+    keys: Tensor  #: (B, heads, N, D / heads)
+    values: Tensor  #: (B, heads, N, D / heads)
+    pointers: Tensor  #: (B, D, N)
+    gates: Tensor  #: (B, N, 3 D) what each customer would feed into the GRU
+    first_gates: Tensor  #: (3 D,) what is fed before the first selection
+    coordinates: Tensor  #: (B, N, 2)
+    matrix: Tensor | None  #: (N, N)
+    route: Tensor  #: (B, N)
+
+
+class Network(nn.Module):
+    """The deconstruction policy. `forward` is the probability of given rollouts; `rollout.sample` draws some."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.width
+        self.embed_depot = nn.Linear(NODE_INPUTS, width)
+        self.embed_customer = nn.Linear(NODE_INPUTS, width)
+        self.before = nn.ModuleList(Attention(config) for _ in range(config.layers_before))
+        self.message_passing = MessagePassing(config) if config.message_passing else None
+        self.tour_encoding = TourEncoding(config) if config.tour_encoding else None
+        self.after = nn.ModuleList(Attention(config) for _ in range(config.layers_after))
+
+        self.start = nn.Parameter(torch.zeros(width))  # in place of a customer before the first selection
+        self.gru_input = nn.Linear(width, 3 * width)
+        self.gru_hidden = nn.Linear(width, 3 * width)
+        self.query = nn.Linear(width, width, bias=False)
+        self.remember = nn.Linear(width, 2 * width, bias=False)  # keys and values
+        self.combine = nn.Linear(width, width)
+        self.seed_in = nn.Linear(width + config.seed_bits, config.seed_width)
+        self.seed_out = nn.Linear(config.seed_width, width)
+        if config.distance_term:
+            self.beta = nn.Parameter(torch.tensor(config.beta))
+            self.gamma = nn.Parameter(torch.tensor(config.gamma))
+
+    # --- encoder -----------------------------------------------------------------------------
+
+    def encode(self, inputs: Inputs) -> Memory:
+        """Embed the nodes in their solution, and prepare what every step of decoding needs of them."""
+        h = torch.cat([self.embed_depot(inputs.nodes[:, :1]), self.embed_customer(inputs.nodes[:, 1:])], dim=1)
+        for layer in self.before:
+            h = layer(h)
+        of_solution = [self.message_passing, self.tour_encoding]
+        for reader in reversed(of_solution) if self.config.tour_first else of_solution:
+            if reader is not None:
+                h = reader(h, inputs)
+        for layer in self.after:
+            h = layer(h)
+        h = h[:, 1:]
+        keys, values = (split_heads(part, self.config.heads) for part in self.remember(h).chunk(2, dim=-1))
+        matrix = None if inputs.matrix is None else inputs.matrix[1:, 1:]
+        return Memory(
+            keys, values, h.transpose(1, 2).to(keys.dtype), self.gru_input(h), self.gru_input(self.start),
+            inputs.coordinates[:, 1:], matrix, inputs.route[:, 1:],
+        )  # fmt: skip
+
+    # --- decoder -----------------------------------------------------------------------------
+
+    def recall(self, gates: Tensor, hidden: Tensor) -> Tensor:
+        """One step of the GRU (Cho et al. 2014): gates (B, R, 3 D) of the customer selected last, hidden (B, R, D)."""
+        input_reset, input_update, input_new = gates.chunk(3, dim=-1)
+        hidden_reset, hidden_update, hidden_new = self.gru_hidden(hidden).chunk(3, dim=-1)
+        update = torch.sigmoid(input_update + hidden_update)
+        new = torch.tanh(input_new + torch.sigmoid(input_reset + hidden_reset) * hidden_new)
+        return new + update * (hidden - new)
+
+    def logits(self, memory: Memory, hidden: Tensor, seeds: Tensor, allowed: Tensor, last: Tensor | None) -> Tensor:
+        """(B, Q, N) float32, -inf where not allowed.
+
+        hidden: (B, Q, D); seeds: (B, Q, bits); allowed: (B, Q, N) bool;
+        last: (B, Q) the customer selected before, -1 if none; None: nowhere any.
+        """
+        query = split_heads(self.query(hidden), self.config.heads)
+        keys, values = memory.keys, memory.values
+        heard = F.scaled_dot_product_attention(query.to(keys.dtype), keys, values, attn_mask=allowed[:, None])
+        glimpse = self.combine(join_heads(heard))
+        # The residual that makes rollouts differ by their seed (PolyNet, Hottung et al. 2025).
+        seeded = torch.cat([glimpse, seeds.to(glimpse.dtype)], dim=-1)
+        glimpse = glimpse + self.seed_out(F.relu(self.seed_in(seeded)))
+        scores = torch.bmm(glimpse, memory.pointers).float() / math.sqrt(self.config.width)
+        logits = self.config.clip * torch.tanh(scores)
+        if self.config.distance_term and last is not None:
+            logits = logits + self._nearness(memory, last)
+        return logits.masked_fill(~allowed, -math.inf)
+
+    def _nearness(self, memory: Memory, last: Tensor) -> Tensor:
+        """-beta d(last, j) sqrt(N) + gamma [same route]; 0 before the first selection."""
+        seen, last = last >= 0, last.clamp(min=0)
+        if memory.matrix is not None:
+            away = memory.matrix[last]
+        else:
+            here = pick(memory.coordinates, last)
+            away = torch.linalg.vector_norm(here[:, :, None] - memory.coordinates[:, None], dim=-1)
+        route = memory.route.gather(1, last)
+        same = (route[..., None] == memory.route[:, None]) & (route[..., None] >= 0)
+        term = -self.beta * math.sqrt(away.shape[-1]) * away + self.gamma * same
+        return term * seen[..., None]
+
+    def forward(self, inputs: Inputs, removed: Tensor, seeds: Tensor) -> Tensor:
+        """(B, R) log-probability of rollouts, by teacher forcing: all steps at once but for the GRU.
+
+        removed: (B, R, M) int64 customers 1 … N; seeds: (B, R, bits) float32.
+        """
+        memory = self.encode(inputs)
+        batch, rollouts, steps = removed.shape
+        customers = memory.gates.shape[1]
+        chosen = removed - 1
+        hidden = memory.gates.new_zeros(batch, rollouts, self.config.width)
+        gates = memory.first_gates.expand(batch, rollouts, -1)
+        states = []
+        for m in range(steps):
+            hidden = self.recall(gates, hidden)
+            states.append(hidden)
+            gates = pick(memory.gates, chosen[:, :, m])
+        taken = F.one_hot(chosen, customers).cumsum(dim=2).bool()  # (B, R, M, N) after each step
+        allowed = torch.cat([torch.ones_like(taken[:, :, :1]), ~taken[:, :, :-1]], dim=2)
+        last = torch.cat([torch.full_like(chosen[:, :, :1], -1), chosen[:, :, :-1]], dim=2)
+
+        queries = rollouts * steps
+        logits = self.logits(
+            memory,
+            torch.stack(states, dim=2).reshape(batch, queries, -1),
+            seeds[:, :, None].expand(-1, -1, steps, -1).reshape(batch, queries, -1),
+            allowed.reshape(batch, queries, customers),
+            last.reshape(batch, queries),
+        )
+        chances = torch.log_softmax(logits, dim=-1).gather(2, chosen.reshape(batch, queries, 1))
+        return chances.reshape(batch, rollouts, steps).sum(dim=2)
+
+
+def pick(rows: Tensor, index: Tensor) -> Tensor:
+    """(B, Q, D) rows (B, N, D) at index (B, Q)."""
+    return rows.gather(1, index[..., None].expand(-1, -1, rows.shape[-1]))
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """(B, Q, D) to (B, heads, Q, D / heads)."""
+    return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """(B, heads, Q, D / heads) to (B, Q, D)."""
+    return x.transpose(1, 2).flatten(-2)

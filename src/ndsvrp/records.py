@@ -1,0 +1,54 @@
+"""Frozen records of settings: a sentence per field, types and ranges checked when one is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, fields
+from numbers import Integral, Real
+from typing import Any
+
+from ndsvrp.errors import NdsError
+
+Allowed = Mapping[str, tuple[Any, ...]]
+"""By field: (least, most) of a number, or the words it may be."""
+
+
+def documented(default: Any, text: str) -> Any:
+    """A field with its default and the sentence that help and reference pages show."""
+    return field(default=default, metadata={"doc": text})
+
+
+def describe(record: Any) -> list[tuple[str, Any, str]]:
+    """(name, default, sentence) of every field of a class of records."""
+    return [(f.name, f.default, f.metadata["doc"]) for f in fields(record)]
+
+
+def require_record(record: Any, allowed: Allowed) -> None:
+    """Refuse a field that is not of its type (int, float, bool), not in its range, or not one of its words."""
+    for f in fields(record):
+        value = getattr(record, f.name)
+        if f.type == "int":
+            require_whole(f.name, value)
+        elif f.type == "float":
+            require_number(f.name, value)
+        elif f.type == "bool" and not isinstance(value, bool):
+            raise NdsError(f"{f.name} must be True or False, got {value!r}")
+    for name, choice in allowed.items():
+        value = getattr(record, name)
+        if isinstance(choice[0], str):
+            if value not in choice:
+                raise NdsError(f"{name} must be one of {', '.join(choice)}, got '{value}'")
+        elif not choice[0] <= value <= choice[1]:
+            raise NdsError(f"{name} must be between {choice[0]:g} and {choice[1]:g}, got {value}")
+
+
+def require_whole(name: str, value: Any) -> None:
+    """Refuse what is not a whole number; those of numpy are."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise NdsError(f"{name} must be a whole number, got {value!r}")
+
+
+def require_number(name: str, value: Any) -> None:
+    """Refuse what is not a number; those of numpy are."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise NdsError(f"{name} must be a number, got {value!r}")

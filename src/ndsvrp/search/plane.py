@@ -1,0 +1,44 @@
+"""Where the nodes are, for the network: coordinates in the unit square, also for a problem that has a matrix only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndsvrp.metric import Floats
+from ndsvrp.problem import Problem
+
+ROUNDS = 50  # of orthogonal iteration: more than two leading directions need
+BLOCK = 8  # vectors iterated
+
+
+def plane(problem: Problem) -> Floats:
+    """(N+1, 2): the larger side of the bounding box becomes [0, 1], the other is centred.
+
+    Where a matrix rules, points whose distances come close to it (multidimensional scaling); coordinates, if there
+    are any beside it, are for drawing only.
+    """
+    points = scaled_down(problem.distance) if problem.distance is not None else problem.coordinates
+    assert points is not None
+    low, high = points.min(axis=0), points.max(axis=0)
+    side = float(np.max(high - low))
+    return np.asarray((points - (low + high) / 2) / (side if side > 0 else 1.0) + 0.5)
+
+
+def scaled_down(distance: Floats) -> Floats:
+    """Classical multidimensional scaling (Torgerson 1952) of a matrix (n, n), made symmetric, to (n, 2).
+
+    The leading eigenvectors of the doubly centred squares, by orthogonal iteration: n^2 work per round, where a full
+    decomposition takes n^3. The block is wider than two, as eigenvalues are negative where no space has these
+    distances, and those may be large. Signs are fixed, so that the same matrix gives the same points.
+    """
+    squares = ((distance + distance.T) / 2) ** 2
+    means = squares.mean(axis=0)
+    centred = -(squares - means[:, None] - means[None, :] + means.mean()) / 2
+    start = np.random.default_rng(0).standard_normal((len(distance), min(len(distance), BLOCK)))
+    basis = np.linalg.qr(start)[0]
+    for _ in range(ROUNDS):
+        basis = np.linalg.qr(centred @ basis)[0]
+    values, vectors = np.linalg.eigh(basis.T @ centred @ basis)
+    points = (basis @ vectors[:, ::-1])[:, :2] * np.sqrt(np.maximum(values[::-1][:2], 0.0))
+    largest = points[np.argmax(np.abs(points), axis=0), np.arange(points.shape[1])]
+    return np.asarray(points * np.where(largest < 0, -1.0, 1.0))

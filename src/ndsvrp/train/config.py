@@ -1,0 +1,238 @@
+"""The configuration of a training run: frozen records, read from TOML. Defaults live here alone.
+
+A file may begin with `extends = "OTHER.toml"` (relative to itself) and state only what differs. Tables `network`,
+`train` and `validation` are merged field by field; the list `data`, the curriculum, is taken as a whole.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ndsvrp.errors import NdsError
+from ndsvrp.generate.config import TEST_SEEDS, Layout
+from ndsvrp.policy.config import NetworkConfig
+from ndsvrp.records import documented, require_number, require_record, require_whole
+from ndsvrp.variants import VARIANTS
+
+WarmUp = Literal["related", "policy"]
+Schedule = Literal["cosine", "constant"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where instances come from: one line of the curriculum. A batch is drawn from one source, with one size."""
+
+    problem: str = documented("cvrp", "The variant: cvrp, vrptw, pcvrp, pcvrptw.")
+    customers: tuple[int, ...] = documented((100,), "Sizes N; a batch has one of them, each as likely as any other.")
+    layout: str = documented("", "Where customers are: uniform, clustered; empty: as the paper has it for the problem.")
+    customers_per_route: tuple[float, ...] = documented(
+        (), "(fewest, most): the capacity of each instance is drawn to fit so many; empty: as the layout has it."
+    )
+    weight: float = documented(1.0, "How often this source is drawn, relative to the others.")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "customers", _tuple("customers", self.customers))
+        object.__setattr__(self, "customers_per_route", _tuple("customers_per_route", self.customers_per_route))
+        words = {"problem": tuple(VARIANTS), "layout": ("", *get_args(Layout)), "weight": (1e-9, 1e9)}
+        require_record(self, words)
+        if not self.customers:
+            raise NdsError("customers must name at least one size")
+        for size in self.customers:
+            require_whole("customers", size)
+            if not 1 <= size <= 100_000:
+                raise NdsError(f"customers must be between 1 and 100000, got {size}")
+        for mean in self.customers_per_route:
+            require_number("customers_per_route", mean)
+        if self.customers_per_route and not (
+            len(self.customers_per_route) == 2 and 1 <= self.customers_per_route[0] <= self.customers_per_route[1]
+        ):
+            raise NdsError(f"customers_per_route must be fewest and most, got {list(self.customers_per_route)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How the policy is trained. The defaults are the stabilised recipe; `configs/paper` holds the paper's."""
+
+    seed: int = documented(1, "Instances, weights and draws follow from it.")
+    instances: int = documented(1_000_000, "The run ends after so many instances.")
+    batch: int = documented(64, "Instances worked on side by side, over all processes.")
+    iterations: int = documented(25, "I: iterations per instance.")
+    rollouts: int = documented(128, "K: rollouts per iteration and instance.")
+    removals: int = documented(15, "M: customers per rollout (fewer if there are fewer).")
+    orders: int = documented(5, "Reinsertion orders tried per rollout, the policy's first; the best counts.")
+    start_rounds: int = documented(30, "Rounds of improving the start: a quarter removed at random, into all routes.")
+    improvement_steps: int = documented(10, "J: improvement steps before training on an instance.")
+    warm_up: WarmUp = documented(
+        "related", "What takes solutions apart in them: related removal, or the policy itself."
+    )
+    warm_up_rollouts: int = documented(128, "Deconstructions per improvement step.")
+    hot: float = documented(0.1, "Temperature of the first improvement step, for a box of side 1; then down to cold.")
+    cold: float = documented(0.001, "Temperature of the last improvement step.")
+    scale_advantage: bool = documented(True, "Divide the advantage by the mean best reward of the batch.")
+    step_every: int = documented(1, "Iterations per optimizer step, gradients accumulated; 0: one step per batch.")
+    learning_rate: float = documented(1.5e-4, "Of Adam.")
+    weight_decay: float = documented(1e-6, "Of Adam.")
+    clip_gradient: float = documented(1.0, "Largest norm of a gradient; 0: any.")
+    warm_up_steps: int = documented(100, "Optimizer steps over which the learning rate rises, also after --init.")
+    schedule: Schedule = documented("cosine", "Learning rate after that: cosine, down to final_rate; or constant.")
+    horizon: int = documented(20_000, "Optimizer steps at which the cosine ends.")
+    final_rate: float = documented(0.1, "Learning rate at the end of the cosine, as a share.")
+    average: float = documented(0.999, "Decay of the running mean of the weights, which is what is used; 0: none.")
+    init: str = documented("", "Checkpoint or model to take the weights from; --init goes before.")
+    checkpoint_seconds: float = documented(300.0, "Seconds between two checkpoints.")
+    keep: tuple[int, ...] = documented((), "Checkpoints that are never deleted, by instances seen.")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keep", _tuple("keep", self.keep))
+        require_record(self, RECIPE_RANGES)
+        if self.seed in TEST_SEEDS:
+            raise NdsError(f"seed {self.seed} belongs to the paper's test sets: train with another")
+        if not 0 < self.cold <= self.hot:
+            raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
+
+    @property
+    def batches(self) -> int:
+        """Batches until the run ends."""
+        return -(-self.instances // self.batch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """What is measured along the way, on instances of its own, the same ones every time."""
+
+    every: int = documented(50, "Batches between two validations; 0: only at the end.")
+    seed: int = documented(2, "Of the validation instances.")
+    states: int = documented(
+        16, "Solutions per problem and size whose best-of-K reward is compared to related removal's."
+    )
+    search_instances: int = documented(4, "Instances per problem and size for the short search; 0: none.")
+    search_iterations: int = documented(10, "Iterations of that search.")
+    search_chains: int = documented(2, "Chains of that search.")
+
+    def __post_init__(self) -> None:
+        require_record(self, VALIDATION_RANGES)
+        if self.seed in TEST_SEEDS:
+            raise NdsError(f"validation seed {self.seed} belongs to the paper's test sets: take another")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """A training run as a whole."""
+
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    train: Recipe = field(default_factory=Recipe)
+    validation: Validation = field(default_factory=Validation)
+    data: tuple[Source, ...] = field(default_factory=lambda: (Source(),))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", tuple(self.data))
+        if not self.data:
+            raise NdsError("data must name at least one source of instances")
+        if self.validation.seed == self.train.seed:
+            raise NdsError(f"validation and training instances have the same seed {self.train.seed}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain tables, as in a file; `from_tables` takes them back."""
+        return asdict(self)
+
+
+TABLES = {"network": NetworkConfig, "train": Recipe, "validation": Validation}
+
+
+def read_config(file: Path) -> TrainConfig:
+    """The run that a TOML file describes, together with the files it extends."""
+    return from_tables(_tables(file, ()), str(file))
+
+
+def from_tables(tables: dict[str, Any], where: str) -> TrainConfig:
+    """The run that plain tables describe; `where` names their file in errors."""
+    _known(where, "table", tables, (*TABLES, "data"))
+    try:
+        sources = tables.get("data", [{}])
+        if not isinstance(sources, list | tuple):
+            raise NdsError("data must be a list of tables: [[data]]")
+        return TrainConfig(
+            data=tuple(_record(Source, table, f"data {i + 1}") for i, table in enumerate(sources)),
+            **{name: _record(kind, tables.get(name, {}), name) for name, kind in TABLES.items()},
+        )
+    except NdsError as error:
+        raise NdsError(f"{where}: {error}") from None
+
+
+def _record(kind: Any, table: Any, name: str) -> Any:
+    if not isinstance(table, dict):
+        raise NdsError(f"{name} must be a table")
+    _known(name, "field", table, tuple(f.name for f in fields(kind)))
+    try:
+        return kind(**table)
+    except NdsError as error:
+        raise NdsError(f"{name}: {error}") from None
+
+
+def _tables(file: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
+    if file.resolve() in seen:
+        raise NdsError(f"{file}: extends itself")
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NdsError(f"{file}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise NdsError(f"{file}: {error}") from None
+    if (base := tables.pop("extends", None)) is None:
+        return tables
+    if not isinstance(base, str):
+        raise NdsError(f"{file}: extends must be a path")
+    merged = _tables(file.parent / base, (*seen, file.resolve()))
+    for name, value in tables.items():
+        mergeable = isinstance(value, dict) and isinstance(merged.get(name), dict)
+        merged[name] = {**merged[name], **value} if mergeable else value
+    return merged
+
+
+def _known(where: str, what: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
+    for name in given:
+        if name not in known:
+            raise NdsError(f"{where}: unknown {what} '{name}' (known: {', '.join(known)})")
+
+
+def _tuple(name: str, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise NdsError(f"{name} must be a list, got {value!r}")
+    return tuple(value)
+
+
+_COUNT = (1, 2**40)
+RECIPE_RANGES: dict[str, tuple[Any, ...]] = {
+    "seed": (0, 2**62),
+    "instances": _COUNT,
+    "batch": (1, 2**20),
+    "iterations": (1, 2**20),
+    "rollouts": (1, 2**20),
+    "removals": (1, 2**20),
+    "orders": (1, 64),
+    "start_rounds": (0, 2**20),
+    "improvement_steps": (0, 2**20),
+    "warm_up": get_args(WarmUp),
+    "warm_up_rollouts": (1, 2**20),
+    "step_every": (0, 2**20),
+    "learning_rate": (0, 1),
+    "weight_decay": (0, 1),
+    "clip_gradient": (0, 1e9),
+    "warm_up_steps": (0, 2**40),
+    "schedule": get_args(Schedule),
+    "horizon": _COUNT,
+    "final_rate": (0, 1),
+    "average": (0, 0.999999),
+    "checkpoint_seconds": (0, 1e9),
+}
+VALIDATION_RANGES: dict[str, tuple[Any, ...]] = {
+    "every": (0, 2**40),
+    "seed": (0, 2**62),
+    "states": (1, 2**20),
+    "search_instances": (0, 2**20),
+    "search_iterations": (1, 2**20),
+    "search_chains": (1, 2**20),
+}

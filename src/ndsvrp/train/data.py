@@ -1,0 +1,67 @@
+"""Training instances: batch after batch from the curriculum, each instance by its number alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ndsvrp.errors import NdsError
+from ndsvrp.generate import generate
+from ndsvrp.problem import Problem
+from ndsvrp.train.config import Source
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of every batch that a process works on: `count` instances from `first` on, of `batch`."""
+
+    batch: int
+    first: int
+    count: int
+
+    @classmethod
+    def of(cls, batch: int, rank: int, processes: int) -> Share:
+        """Equal parts, as gradients are averaged over processes."""
+        if batch % processes:
+            raise NdsError(f"a batch of {batch} instances cannot be shared equally by {processes} processes")
+        count = batch // processes
+        return cls(batch, rank * count, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Instances of one problem and one size."""
+
+    number: int
+    problem: str
+    customers: int
+    first: int  #: number of the first instance among all of the run
+    problems: list[Problem]
+
+
+def draw_batch(sources: Sequence[Source], seed: int, number: int, share: Share) -> Batch:
+    """Batch `number` of a run, or the share of it that a process has. All processes draw the same source and size."""
+    random = np.random.default_rng((seed, number, 0))
+    weights = np.array([source.weight for source in sources])
+    source = sources[random.choice(len(sources), p=weights / weights.sum())]
+    customers = int(random.choice(source.customers))
+    first = number * share.batch + share.first
+    return Batch(number, source.problem, customers, first, instances(source, customers, seed, first, share.count))
+
+
+def instances(source: Source, customers: int, seed: int, first: int, count: int) -> list[Problem]:
+    """Instances `first` … of a source: the same ones whoever draws them."""
+    made = generate(source.problem, customers, count=count, seed=seed, first=first, layout=source.layout or None)
+    if not source.customers_per_route:
+        return made
+    return [_with_routes_of(source, problem, (seed, first + i, 1)) for i, problem in enumerate(made)]
+
+
+def _with_routes_of(source: Source, problem: Problem, key: tuple[int, ...]) -> Problem:
+    """Another capacity: mean demand x a number of customers drawn from the source's range, on a logarithmic scale."""
+    fewest, most = source.customers_per_route
+    each = float(np.exp(np.random.default_rng(key).uniform(np.log(fewest), np.log(most))))
+    demand = problem.demand[1:]
+    return problem.replace(capacity=max(float(np.ceil(each * demand.mean())), float(demand.max())))

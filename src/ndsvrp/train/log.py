@@ -1,0 +1,51 @@
+"""What a run writes down: JSON lines always, TensorBoard where it is installed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ndsvrp.io.result import plain
+
+LOG = "log.jsonl"
+
+
+class Log:
+    """Rows of a run, appended and never edited. `run`: what began; `batch`; `validation`; `end`."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._stream = (folder / LOG).open("a", encoding="utf-8")
+        self._board = _tensorboard(folder)
+
+    def write(self, kind: str, row: dict[str, Any]) -> None:
+        """Add a row, at once on disk: what a killed run has learned of itself is not lost."""
+        self._stream.write(json.dumps(plain({"kind": kind, **row}), allow_nan=False) + "\n")
+        self._stream.flush()
+        if self._board is not None and kind in ("batch", "validation"):
+            for name, value in _numbers(row):
+                self._board.add_scalar(f"{kind}/{name}", value, row["instances"])
+
+    def close(self) -> None:
+        """No more rows."""
+        self._stream.close()
+        if self._board is not None:
+            self._board.close()
+
+
+def _tensorboard(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder / "tensorboard"))
+
+
+def _numbers(row: dict[str, Any], lead: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, f"{lead}{name}/")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{lead}{name}", value

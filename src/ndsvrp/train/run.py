@@ -1,0 +1,274 @@
+"""A training run from its configuration to its checkpoints: the wiring."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.errors import CheckpointError, NdsError, NdsWarning
+from ndsvrp.io.environment import environment, usable_cores
+from ndsvrp.models import find
+from ndsvrp.policy.model_file import ModelCard, load_model, read_model_file
+from ndsvrp.policy.network import Network
+from ndsvrp.train.checkpoint import TrainingState, checkpoints, is_kept, load_checkpoint, newest, save_checkpoint
+from ndsvrp.train.config import TrainConfig
+from ndsvrp.train.log import Log
+from ndsvrp.train.processes import Place, agreed, joined
+from ndsvrp.train.trainer import Trainer
+from ndsvrp.train.validation import Validator
+
+Report = Callable[[str, dict[str, Any]], None]
+"""Told of every row of the log: its kind and what it says."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    checkpoint: Path
+    stopped: str  #: `instances`, `time` or `interrupted`
+    validation: dict[str, Any]
+
+
+def train(
+    config: TrainConfig,
+    out: Path,
+    *,
+    seconds: float | None = None,
+    resume: bool = False,
+    init: str = "",
+    device: str = "auto",
+    threads: int | None = None,
+    report: Report = lambda kind, row: None,
+) -> Outcome:
+    """Train until the configured number of instances is reached, or time is up, or Ctrl-C asks for an end.
+
+    The run ends after a whole batch: before one that would not fit into `seconds` any more, judged by those before it.
+    `resume` goes on from the newest whole checkpoint in `out`, on a CPU along the very same trajectory.
+    """
+    began = perf_counter()
+    cores = threads or usable_cores()
+    torch.set_num_threads(cores)
+    with joined(device) as place, _asked_to_end() as asked:
+        trainer, earlier, origin = _trainer(config, out, place, cores, resume, init)
+        log = Log(out) if place.leads else None
+
+        def tell(kind: str, row: dict[str, Any]) -> None:
+            if log is not None:
+                log.write(kind, row)
+                report(kind, row)
+
+        tell("run", {**environment(), "device": _device_name(place), "processes": place.processes, "threads": cores,
+                     "resumed": resume, "init": origin, **_counters(trainer), "config": config.as_dict()})  # fmt: skip
+        run = _Run(trainer, place, out, origin, tell, earlier - began)
+        if place.leads:
+            run.validator = Validator(config, trainer.engine, place.device, cores)
+            if trainer.batches == 0:
+                run.validate()  # the untrained network: what all later figures are compared to
+        slowest, stopped = 0.0, None
+        while stopped is None:
+            tick = perf_counter()
+            tell("batch", {**trainer.train_batch(), "trained_seconds": run.trained()})
+            run.after_batch()
+            slowest = max(0.9 * slowest, perf_counter() - tick)
+            left = None if seconds is None else seconds - (perf_counter() - began)
+            if trainer.batches >= config.train.batches:
+                stopped = "instances"
+            elif agreed(place, asked()):
+                stopped = "interrupted"
+            elif agreed(place, left is not None and left < 1.1 * slowest):
+                stopped = "time"
+        return run.end(stopped, log)
+
+
+class _Run:
+    """Validation and checkpoints around the trainer, by the leading process."""
+
+    def __init__(
+        self, trainer: Trainer, place: Place, out: Path, origin: str, tell: Report, clock_shift: float
+    ) -> None:
+        self.trainer, self.place, self.out, self.origin, self.tell = trainer, place, out, origin, tell
+        self.validator: Validator | None = None
+        self.figures: dict[str, Any] = {}
+        self.saved_at = perf_counter()
+        self.saved: Path | None = None
+        self.saved_batches = -1
+        self._clock_shift = clock_shift
+
+    def trained(self) -> float:
+        """Seconds of training, earlier sittings counted in."""
+        return perf_counter() + self._clock_shift
+
+    def after_batch(self) -> None:
+        """What is due now and then."""
+        recipe, every = self.trainer.config.train, self.trainer.config.validation.every
+        done = self.trainer.batches >= recipe.batches
+        if every and self.trainer.batches % every == 0 and not done:
+            self.validate()
+        due = perf_counter() - self.saved_at >= recipe.checkpoint_seconds
+        if due or is_kept(self.trainer.batches * recipe.batch, recipe):
+            self.save()
+
+    def validate(self) -> None:
+        """Measure the weights one would use."""
+        if self.validator is not None:
+            self.figures = self.validator.measure(self.trainer.average)
+            self.tell("validation", {**_counters(self.trainer), "trained_seconds": self.trained(), **self.figures})
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        if self.place.leads:
+            state = capture(self.trainer, self.trained())
+            self.saved = save_checkpoint(self.out, state, _card(state, self.origin, self.figures))
+        self.saved_at, self.saved_batches = perf_counter(), self.trainer.batches
+
+    def end(self, stopped: str, log: Log | None) -> Outcome:
+        """The last figures, the last checkpoint."""
+        self.validate()
+        self.save()
+        self.tell("end", {"stopped": stopped, **_counters(self.trainer), "trained_seconds": self.trained()})
+        if log is not None:
+            log.close()
+        return Outcome(self.saved or self.out, stopped, self.figures)
+
+
+def capture(trainer: Trainer, seconds: float) -> TrainingState:
+    """All that a run resumes from."""
+    names: dict[torch.Tensor, str] = {parameter: name for name, parameter in trainer.network.named_parameters()}
+    moments: dict[str, dict[str, torch.Tensor]] = {"exp_avg": {}, "exp_avg_sq": {}, "step": {}}
+    for parameter, held in trainer.optimizer.state.items():
+        for part, tensors in moments.items():
+            tensors[names[parameter]] = held[part]
+    average = {} if trainer.average is trainer.network else trainer.average.state_dict()
+    return TrainingState(
+        trainer.config, trainer.batches, trainer.batches * trainer.config.train.batch, trainer.steps,
+        trainer.first_step, seconds, weights=trainer.network.state_dict(), average=average, **moments,
+    )  # fmt: skip
+
+
+def restore(trainer: Trainer, state: TrainingState) -> None:
+    """The opposite of `capture`."""
+    trainer.network.load_state_dict(state.weights)
+    if state.average:
+        trainer.average.load_state_dict(state.average)
+    for name, parameter in trainer.network.named_parameters():
+        if name in state.exp_avg:
+            held = {part: getattr(state, part)[name] for part in ("exp_avg", "exp_avg_sq")}
+            trainer.optimizer.state[parameter] = {
+                "step": state.step[name].clone(),
+                **{part: tensor.to(parameter.device, copy=True) for part, tensor in held.items()},
+            }
+    trainer.batches, trainer.steps, trainer.first_step = state.batches, state.steps, state.first_step
+
+
+def _trainer(
+    config: TrainConfig, out: Path, place: Place, cores: int, resume: bool, init: str
+) -> tuple[Trainer, float, str]:
+    """The trainer, at its beginning or where it was left; seconds trained before; where the weights came from."""
+    torch.manual_seed(config.train.seed)
+    network = Network(config.network)
+    engine = CpuEngine(threads=cores)
+
+    def made() -> Trainer:
+        return Trainer(config, network, engine, place.device, place.rank, place.processes)
+
+    if resume:
+        if init:
+            raise NdsError("a run that is resumed has weights already: --init is for a new one")
+        folder = newest(out)
+        state = load_checkpoint(folder)
+        _compare(config, state.config, folder)
+        trainer = made()
+        restore(trainer, state)
+        return trainer, state.seconds, read_model_file(folder).card.init
+    if checkpoints(out):
+        raise NdsError(f"{out} holds a run already: go on with --resume {out}, or choose another --out")
+    origin = init or config.train.init
+    if origin:
+        weights, _ = load_model(find(origin))
+        if weights.config != config.network:
+            raise CheckpointError(
+                f"{origin}: its network is another one: {_difference(weights.config, config.network)}"
+            )
+        network.load_state_dict(weights.state_dict())
+    return made(), 0.0, origin
+
+
+def _compare(config: TrainConfig, before: TrainConfig, folder: Path) -> None:
+    if config.network != before.network:
+        difference = _difference(before.network, config.network)
+        raise CheckpointError(f"{folder}: its network is another one: {difference}")
+    if config.train.batch != before.train.batch:
+        raise CheckpointError(f"{folder}: batches of {before.train.batch} instances there, {config.train.batch} here")
+    if config != before:
+        warnings.warn(
+            "the configuration differs from that of the checkpoint: the run goes on by the new one",
+            NdsWarning, stacklevel=2,
+        )  # fmt: skip
+
+
+def _difference(there: Any, here: Any) -> str:
+    """The first field in which two records differ."""
+    name = next(name for name in vars(there) if getattr(there, name) != getattr(here, name))
+    return f"{name} is {getattr(there, name)} there and {getattr(here, name)} here"
+
+
+def _card(state: TrainingState, origin: str, figures: dict[str, Any]) -> ModelCard:
+    sources = state.config.data
+    return ModelCard(
+        network=state.config.network,
+        problems=tuple(sorted({source.problem for source in sources})),
+        sizes=tuple(sorted({size for source in sources for size in source.customers})),
+        training=state.config.as_dict(),
+        commit=environment()["commit"] or "",
+        instances=state.instances,
+        steps=state.steps,
+        seconds=state.seconds,
+        init=origin,
+        validation=figures,
+    )
+
+
+def _counters(trainer: Trainer) -> dict[str, int]:
+    return {
+        "batches": trainer.batches,
+        "instances": trainer.batches * trainer.config.train.batch,
+        "steps": trainer.steps,
+    }
+
+
+def _device_name(place: Place) -> str:
+    return torch.cuda.get_device_name(place.device) if place.device.type == "cuda" else "cpu"
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C, or a plain kill, ends the run after the batch; a second one at once, back to the last checkpoint."""
+    asked = False
+
+    def handle(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            before[number] = signal.signal(number, handle)
+        except ValueError:  # not in the main thread: nobody presses keys here
+            break
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

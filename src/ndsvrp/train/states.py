@@ -1,0 +1,65 @@
+"""Solutions to learn on: started, then improved so that what is left to gain is worth learning (lines 5 to 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ndsvrp.engine import base
+from ndsvrp.engine.base import Engine, Ints, State
+from ndsvrp.policy.inputs import Inputs, static_inputs
+from ndsvrp.problem import Problem
+from ndsvrp.search.plane import plane
+from ndsvrp.search.start import start
+from ndsvrp.search.stopping import ExponentialCooling
+from ndsvrp.train.config import Recipe
+
+Deconstruct = Callable[[Inputs, int], Ints]
+"""Rollouts (B, K, M) for the solutions shown, in an improvement step of this number."""
+
+
+@dataclass(eq=False)
+class Learning:
+    """A batch of solutions in the hands of an engine, and what the network sees of them."""
+
+    engine: Engine
+    state: State
+    inputs: Inputs  #: without the solutions
+    removals: int
+
+    def shown(self) -> Inputs:
+        """The problems with their current solutions."""
+        return self.inputs.showing(self.engine.view(self.state))
+
+
+def prepare(
+    engine: Engine,
+    problems: Sequence[Problem],
+    recipe: Recipe,
+    seed: int,
+    first: int,
+    device: torch.device,
+    policy: Deconstruct | None = None,
+) -> Learning:
+    """Start solutions, improved by J improvement steps of related removal, or of the policy if one is given."""
+    state = start(engine, problems, np.arange(len(problems)), seed, rounds=recipe.start_rounds, first=first)
+    inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), device)
+    removals = min(recipe.removals, problems[0].customers)
+    learning = Learning(engine, state, inputs, removals)
+    cooling = ExponentialCooling(recipe.hot, recipe.cold)
+    side = np.array([problem.side() for problem in problems])
+    for j in range(recipe.improvement_steps):
+        temperature = cooling(j / max(1, recipe.improvement_steps - 1)) * side
+        removed = None if policy is None else policy(learning.shown(), j)
+        heat = np.repeat(temperature[:, None], recipe.warm_up_rollouts, axis=1)
+        rebuilding = reconstruction(recipe, removals, rule="related" if policy is None else None)
+        engine.rebuild(state, rebuilding, removed, heat, seed, j)
+    return learning
+
+
+def reconstruction(recipe: Recipe, removals: int, rule: base.Rule | None = None) -> base.Recipe:
+    """How an engine rebuilds during training: given customers, or those of a rule, in several orders."""
+    return base.Recipe(rule=rule, removals=removals, orders=recipe.orders)

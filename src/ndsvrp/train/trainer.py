@@ -1,0 +1,189 @@
+"""Algorithm 1 of the paper: rollouts of the policy, greedy insertion, and a gradient through the best of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from ndsvrp.engine.base import Engine, Ints
+from ndsvrp.policy.inputs import Inputs
+from ndsvrp.policy.network import Network
+from ndsvrp.policy.rollout import Draws, Rollouts, draw, sample
+from ndsvrp.train.config import TrainConfig
+from ndsvrp.train.data import Batch, Share, draw_batch
+from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
+from ndsvrp.train.states import Learning, prepare, reconstruction
+
+WARM_UP = 1 << 32  # added to the number of an iteration: the draws of improvement steps are others
+
+
+@dataclass
+class Trainer:
+    """A run between two checkpoints: weights, optimizer, counters. The same process count, the same trajectory."""
+
+    config: TrainConfig
+    network: Network
+    engine: Engine
+    device: torch.device
+    rank: int = 0
+    processes: int = 1
+    batches: int = 0  #: done so far
+    steps: int = 0  #: of the optimizer
+    first_step: int = 0  #: from which the learning rate rises anew
+    seconds: dict[str, float] = field(default_factory=dict)  #: where the time of the last batch went
+
+    def __post_init__(self) -> None:
+        recipe = self.config.train
+        self.network.to(self.device).train()
+        self.average = deepcopy(self.network).requires_grad_(False) if recipe.average else self.network
+        self.optimizer = torch.optim.Adam(
+            self.network.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay
+        )
+        self.share = Share.of(recipe.batch, self.rank, self.processes)
+        self.parallel: Any = DistributedDataParallel(self.network) if self.processes > 1 else self.network
+
+    # --- Algorithm 1 -------------------------------------------------------------------------
+
+    def train_batch(self) -> dict[str, Any]:
+        """Lines 4 to 20 for the next batch of instances. Returns what there is to log."""
+        recipe = self.config.train
+        self.seconds = {}
+        with self._timed("generate"):
+            batch = draw_batch(self.config.data, recipe.seed, self.batches, self.share)  # line 4
+        with self._timed("start"):
+            policy = self._improvement_policy(batch) if recipe.warm_up == "policy" else None
+            learning = prepare(  # lines 5 to 8
+                self.engine, batch.problems, recipe, self._seed(batch), self.share.first, self.device, policy
+            )
+        before = learning.state.costs().mean()
+        every = recipe.step_every or recipe.iterations
+        rows = []
+        for i in range(recipe.iterations):  # line 9
+            last = (i + 1) % every == 0 or i + 1 == recipe.iterations
+            taught, loss = self._iteration(batch, learning, i, 1.0 / every, last=last)
+            rows.append([taught.reward.mean(), taught.mean.mean(), (taught.reward > 0).double().mean(), loss])
+            if last:
+                with self._timed("optimizer"):
+                    norm = self._step()  # line 20
+        reward, mean, improved, loss = over_processes(torch.tensor(rows, dtype=torch.float64).mean(dim=0)).tolist()
+        self.batches += 1
+        return {
+            "batch": self.batches, "instances": self.batches * recipe.batch, "steps": self.steps,
+            "problem": batch.problem, "customers": batch.customers,
+            "cost_before": float(before), "cost_after": float(learning.state.costs().mean()),
+            "best_reward": reward, "mean_reward": mean, "improved": improved, "loss": loss,
+            "gradient": norm, "learning_rate": self.learning_rate(), "seconds": dict(self.seconds),
+        }  # fmt: skip
+
+    def _iteration(
+        self, batch: Batch, learning: Learning, i: int, weight: float, *, last: bool
+    ) -> tuple[Signal, float]:
+        """Lines 10 to 18: K rollouts, their rewards, the gradient of the best, which is kept."""
+        recipe = self.config.train
+        with self._timed("rollout"):
+            inputs = learning.shown()
+            draws = self._draws(batch, i, recipe.rollouts, learning.removals)
+            rollouts = self._sample(inputs, draws)  # line 10
+            removed = rollouts.removed.to("cpu", torch.int32).numpy()
+        with self._timed("evaluate"):
+            change = self.engine.evaluate(  # lines 11 to 13, and 18
+                learning.state, reconstruction(recipe, learning.removals), removed, recipe.rollouts,
+                self._seed(batch), WARM_UP + i, keep_best=True,
+            )  # fmt: skip
+        with self._timed("gradient"):
+            taught = signal(torch.as_tensor(change), scale=recipe.scale_advantage)  # lines 14 and 15
+            best = taught.best.to(self.device)
+            log_probability = self._log_probability(inputs, rollouts.removed, draws.seeds.to(self.device), best, last)
+            loss = loss_of(log_probability, taught.advantage.to(self.device))
+            with self._apart(last):
+                (weight * loss).backward()  # type: ignore[no-untyped-call]  # line 16
+        return taught, float(loss.detach())
+
+    def _log_probability(self, inputs: Inputs, removed: Tensor, seeds: Tensor, best: Tensor, last: bool) -> Tensor:
+        """(B,) of the best rollouts, by teacher forcing."""
+        rows = torch.arange(len(best), device=self.device)
+        with self._apart(last), self._autocast():
+            return self.parallel(inputs, removed[rows, best, None], seeds[rows, best, None])[:, 0]  # type: ignore[no-any-return]
+
+    def _step(self) -> float:
+        """The optimizer step; returns the norm of the gradient before it is clipped."""
+        recipe = self.config.train
+        limit = recipe.clip_gradient or math.inf
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), limit)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.steps += 1
+        if recipe.average:
+            # Early on the mean forgets faster: it must not remember weights that knew nothing.
+            decay = min(recipe.average, self.steps / (10.0 + self.steps))
+            with torch.no_grad():
+                for mean, weight in zip(self.average.parameters(), self.network.parameters(), strict=True):
+                    mean.lerp_(weight, 1.0 - decay)
+        return float(norm)
+
+    def learning_rate(self) -> float:
+        """Rising over the first steps of a run or after --init, then along the schedule."""
+        recipe = self.config.train
+        rise = min(1.0, (self.steps - self.first_step + 1) / max(1, recipe.warm_up_steps))
+        fall = 1.0
+        if recipe.schedule == "cosine":
+            way = min(1.0, self.steps / recipe.horizon)
+            fall = recipe.final_rate + (1.0 - recipe.final_rate) * (1.0 + math.cos(math.pi * way)) / 2.0
+        return recipe.learning_rate * rise * fall
+
+    # --- randomness: everything by the number of the instance ----------------------------------
+
+    def _seed(self, batch: Batch) -> int:
+        """Of the engine's random numbers for a batch; a word of the run's seed and the batch's number."""
+        words = np.random.SeedSequence((self.config.train.seed, batch.number, 2)).generate_state(1, np.uint64)
+        return int(words[0] >> 1)
+
+    def _draws(self, batch: Batch, i: int, rollouts: int, removals: int) -> Draws:
+        bits = self.network.config.seed_bits
+        parts = [
+            draw(np.random.default_rng((self.config.train.seed, batch.first + b, 3, i)), 1, rollouts, removals, bits)
+            for b in range(len(batch.problems))
+        ]
+        return Draws(*(torch.cat(part) for part in zip(*parts, strict=True)))
+
+    # --- rollouts ------------------------------------------------------------------------------
+
+    def _sample(self, inputs: Inputs, draws: Draws) -> Rollouts:
+        with self._autocast():
+            rollouts = sample(self.network, inputs, draws)
+        assert rollouts is not None  # there is no deadline
+        return rollouts
+
+    def _improvement_policy(self, batch: Batch) -> Any:
+        def deconstruct(inputs: Inputs, j: int) -> Ints:
+            removals = min(self.config.train.removals, batch.customers)
+            draws = self._draws(batch, WARM_UP + j, self.config.train.warm_up_rollouts, removals)
+            return self._sample(inputs, draws).removed.to("cpu", torch.int32).numpy()
+
+        return deconstruct
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
+
+    def _apart(self, last: bool) -> AbstractContextManager[Any]:
+        """While gradients accumulate, processes need not exchange them."""
+        return nullcontext() if last or self.processes == 1 else self.parallel.no_sync()
+
+    @contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        began = perf_counter()
+        yield
+        self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - began

@@ -1,0 +1,101 @@
+"""How good a policy is: its best-of-K reward beside that of related removal, and what a short search finds with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import torch
+
+from ndsvrp.engine.base import Engine
+from ndsvrp.policy.network import Network
+from ndsvrp.policy.policy import Policy
+from ndsvrp.policy.rollout import draw
+from ndsvrp.problem import Problem
+from ndsvrp.ruin import Deconstruction
+from ndsvrp.search.solve import solve
+from ndsvrp.train.config import Source, TrainConfig
+from ndsvrp.train.data import instances
+from ndsvrp.train.loss import signal
+from ndsvrp.train.states import Learning, prepare, reconstruction
+
+EVALUATION = 1 << 33  # number of the iteration by which evaluations draw their random numbers
+
+
+@dataclass(eq=False)
+class Validator:
+    """Instances and solutions of validation: made once, the same ones every time."""
+
+    config: TrainConfig
+    engine: Engine
+    device: torch.device
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        self.sets = [
+            _Set(self, source, customers, 10_000 * number)
+            for number, (source, customers) in enumerate(
+                (source, customers) for source in self.config.data for customers in source.customers
+            )
+        ]
+
+    def measure(self, network: Network) -> dict[str, Any]:
+        """Figures by problem and size, and `reward_ratio`, their mean best-of-K reward relative to related removal."""
+        figures = {measured.name: measured.measure(network) for measured in self.sets}
+        ratios = [figure["reward_ratio"] for figure in figures.values()]
+        return {"reward_ratio": fmean(ratios), "sets": figures}
+
+
+class _Set:
+    """One problem and size."""
+
+    def __init__(self, validator: Validator, source: Source, customers: int, first: int) -> None:
+        self.validator, self.config = validator, validator.config
+        recipe, validation = self.config.train, self.config.validation
+        self.name = f"{source.problem}{customers}" + (f"-{source.layout}" if source.layout else "")
+        problems = instances(source, customers, validation.seed, first, validation.states)
+        self.learning: Learning = prepare(validator.engine, problems, recipe, validation.seed, first, validator.device)
+        self.related = self._reward(None)
+        self.searched = instances(source, customers, validation.seed, first + 5_000, validation.search_instances)
+        self.related_cost = self._cost("related") if self.searched else None
+
+    def measure(self, network: Network) -> dict[str, Any]:
+        policy = Policy(network, self.validator.device)
+        reward = self._reward(policy)
+        figure: dict[str, Any] = {
+            "reward": reward, "related_reward": self.related,
+            "reward_ratio": reward / self.related if self.related > 0 else 0.0,
+        }  # fmt: skip
+        if self.searched:
+            figure |= {"cost": self._cost(policy), "related_cost": self.related_cost}
+        return figure
+
+    def _reward(self, policy: Policy | None) -> float:
+        """Mean best-of-K reward on the saved solutions; None: of related removal."""
+        recipe, learning = self.config.train, self.learning
+        removed = None
+        if policy is not None:
+            random = np.random.default_rng((self.config.validation.seed, 4))
+            count, bits = len(learning.inputs.nodes), policy.network.config.seed_bits
+            rollouts = policy.sample(learning.shown(), draw(random, count, recipe.rollouts, learning.removals, bits))
+            assert rollouts is not None  # there is no deadline
+            removed = rollouts.removed.to("cpu", torch.int32).numpy()
+        how = reconstruction(recipe, learning.removals, rule="related" if policy is None else None)
+        change = learning.engine.evaluate(
+            learning.state, how, removed, recipe.rollouts, self.config.validation.seed, EVALUATION, keep_best=False
+        )
+        return float(signal(torch.as_tensor(change), scale=False).reward.mean())
+
+    def _cost(self, ruin: str | Deconstruction) -> float:
+        """Mean cost that a short search finds."""
+        return fmean(self._solve(problem, ruin) for problem in self.searched)
+
+    def _solve(self, problem: Problem, ruin: str | Deconstruction) -> float:
+        recipe, validation = self.config.train, self.config.validation
+        return solve(
+            problem, iterations=validation.search_iterations, seed=validation.seed, solver="nds", ruin=ruin,
+            chains=validation.search_chains, threads=self.validator.threads,
+            rollouts=recipe.rollouts, removals=recipe.removals, orders=recipe.orders,
+        ).cost  # fmt: skip
