@@ -64,7 +64,7 @@ SET = DATA / "sets/cvrp100.npz"
         (("solve", TOY, "--time", "inf"), "--time: inf is not a number of seconds"),
         (("solve", TOY, "--target", "nan"), "--target: nan is not a cost"),
         (("solve", TOY, "--solver", "hgs"), "unknown solver 'hgs': one of auto, nds, sisr"),
-        (("solve", TOY, "--ruin", "x"), "unknown ruin 'x': one of string, related, random"),
+        (("solve", TOY, "--ruin", "x"), "unknown ruin 'x': one of string, related, random, policy"),
         (("solve", TOY, "--device", "tpu"), "unknown device 'tpu': one of auto, cpu, cuda"),
         (("solve", TOY, "--preset", "x"), "unknown preset 'x': one of default, paper"),
         (("solve", TOY, "--round", "up"), "unknown metric 'up' (known: auto, none, round, trunc, dimacs, exact)"),

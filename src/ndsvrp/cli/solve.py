@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, get_args, get_type_hints
@@ -21,11 +21,12 @@ from ndsvrp.cli.words import Facts, amount, console, cost_of, headline, number, 
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.environment import usable_cores
+from ndsvrp.models import Model
 from ndsvrp.problem import Problem
-from ndsvrp.ruin import RULES
+from ndsvrp.records import describe
 from ndsvrp.search.result import Result
-from ndsvrp.search.settings import Settings, describe
-from ndsvrp.search.solve import DEVICES, PRESETS, SOLVERS, Plan, plan, solve
+from ndsvrp.search.settings import Settings
+from ndsvrp.search.solve import DEVICES, PRESETS, RUINS, SOLVERS, Plan, plan, solve
 
 DEFAULT_SECONDS = 30.0
 STOPPED = {
@@ -33,7 +34,7 @@ STOPPED = {
     "target": "target reached", "interrupted": "interrupted",
 }  # fmt: skip
 
-_HELP = {name: sentence for name, _, sentence in describe()}
+_HELP = {name: sentence for name, _, sentence in describe(Settings)}
 _OWN_OPTION = ("ruin", "chains")  # settings that do not need --set
 _LIMITS, _HOW, _FILES = "How long", "How", "Files"
 
@@ -68,7 +69,7 @@ def solve_command(
         str,
         typer.Option(
             metavar="NAME",
-            help=f"One of {', '.join(SOLVERS)}. auto: sisr, or nds for the preset paper.",
+            help=f"One of {', '.join(SOLVERS)}. auto: sisr, or nds for the ruin policy and for the preset paper.",
             rich_help_panel=_HOW,
         ),
     ] = "auto",
@@ -76,8 +77,17 @@ def solve_command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"What takes solutions apart: one of {', '.join(RULES)}; by default string, or related for the preset "
-            "paper. The learned policy is not in this version.",
+            help=f"What takes solutions apart: one of {', '.join(RUINS)}; by default policy if --model is given, else "
+            "string, or related for the preset paper.",
+            rich_help_panel=_HOW,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|PATH",
+            help="The learned policy: a model of 'nds models', a file, or a training run; for the ruin policy, which "
+            "without it takes the model shipped for such problems. Loading it is not part of the time.",
             rich_help_panel=_HOW,
         ),
     ] = None,
@@ -152,8 +162,8 @@ def solve_command(
         raise NdsError(f"--seed: {seed} is too large, the largest is {2**63 - 1}")
     how = {
         "time": DEFAULT_SECONDS if time is None and iterations is None else time, "iterations": iterations,
-        "patience": patience, "target": target, "seed": seed, "solver": solver, "ruin": ruin, "preset": preset,
-        "device": device, "threads": threads, "chains": chains, **_parse_changes(changes or []),
+        "patience": patience, "target": target, "seed": seed, "solver": solver, "ruin": ruin, "model": model,
+        "preset": preset, "device": device, "threads": threads, "chains": chains, **_parse_changes(changes or []),
     }  # fmt: skip
     limit = _limit(how, is_default=time is None and iterations is None)
     if file.suffix.lower() == ".npz" and index is None:
@@ -166,14 +176,14 @@ def solve_command(
     files = Files(out, json, plot)
     files.check(file, problem)
     start = read_solution(init)[0] if init is not None else None
-    chosen = plan(problem, **_plan_of(how))
+    chosen = _prepare(problem, how)
     if not quiet:
         say(headline(problem, round_))
         say(_chosen(chosen, how))
         say(limit)
     with Interrupts() as interrupts:
         try:
-            result = _search(interrupts, problem, {**how, "init": start}, quiet=quiet)
+            result = _search(interrupts, problem, {**how, "model": chosen.model, "init": start}, quiet=quiet)
         except InstanceError as refused:
             raise refused.located(str(init)) if refused.field == "init" else refused from None
         written, error = files.write(result)
@@ -193,18 +203,19 @@ def _solve_set(
     file: Path, problems: list[Problem], asked: str, how: dict[str, Any], limit: str, folder: Folder, *, quiet: bool
 ) -> None:
     folder.prepare(file)
-    chosen = plan(problems[0], **_plan_of(how))
+    chosen = _prepare(problems[0], how)
     tell: Callable[[str], None] = (lambda text: None) if quiet else say
     tell(headline(problems[0], asked, len(problems)))
     tell(_chosen(chosen, how))
     tell(f"{limit}, each")
+    used = {**how, "model": chosen.model}
     results: list[Result] = []
     rows: list[dict[str, Any]] = []
     failure: NoSolutionError | None = None
     with Interrupts() as interrupts:
         for index, problem in enumerate(problems):
             try:
-                result = _search(interrupts, problem, how, quiet=quiet, prefix=f"[{index + 1}/{len(problems)}] ")
+                result = _search(interrupts, problem, used, quiet=quiet, prefix=f"[{index + 1}/{len(problems)}] ")
             except NoSolutionError as error:
                 failure = failure or NoSolutionError(f"{problem.name}: {error}", error.unserved)
                 rows.append(failed_row(index, len(error.unserved), how["seed"]))
@@ -225,6 +236,13 @@ def _solve_set(
         raise typer.Exit(130)
     if failure is not None:
         raise failure
+
+
+def _prepare(problem: Problem, how: dict[str, Any]) -> Plan:
+    """What will be used, its model loaded: once for all instances of a set."""
+    chosen = plan(problem, **_plan_of(how))
+    chosen.engine()  # a device that is not there is refused before a model is sent to it
+    return replace(chosen, model=chosen.load())
 
 
 def _search(interrupts: Interrupts, problem: Problem, how: dict[str, Any], *, quiet: bool, prefix: str = "") -> Result:
@@ -265,7 +283,9 @@ def _chosen(chosen: Plan, how: dict[str, Any]) -> str:
     where = f"{amount(chains, 'chain')} on {amount(chosen.threads, 'thread')}"
     if how["threads"] is None and chains < cores:
         where += f" (--chains {cores} would use all {cores} cores)"
-    parts = (named("solver", chosen.solver), f"ruin {chosen.settings.ruin}", named("device", chosen.device), where)
+    parts = [named("solver", chosen.solver), f"ruin {chosen.settings.ruin}", named("device", chosen.device), where]
+    if isinstance(chosen.model, Model):
+        parts.insert(2, f"model {chosen.model.name}" + (" (auto)" if how["model"] is None else ""))
     return ", ".join(parts)
 
 
@@ -286,6 +306,8 @@ def _facts(result: Result) -> Facts:
             ("lost prizes", money(report.lost_prizes)),
             ("left out", f"{len(report.unserved):,} of {optional:,} optional customers"),
         ]
+    if (model := result.settings.get("model")) is not None:
+        facts.append(("model", f"{model['name']}, loaded in {model['load_seconds']:.2f} s before the search"))
     rate = result.reconstructions / result.seconds if result.seconds > 0 else 0.0
     return [
         *facts,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from ndsvrp import models
 from ndsvrp.check import Report, check
 from ndsvrp.engine.base import Engine
-from ndsvrp.errors import EngineError, InstanceError, NdsError, NoSolutionError
+from ndsvrp.errors import EngineError, InstanceError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import RULES, Deconstruction
@@ -18,10 +21,12 @@ from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.stopping import Budget
 from ndsvrp.solution import Solution
+from ndsvrp.variants import variant_of
 
 SOLVERS = ("auto", "nds", "sisr")
 PRESETS = tuple(presets.PRESETS)
 DEVICES = ("auto", "cpu", "cuda")
+RUINS = (*RULES, "policy")
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,13 @@ class Plan:
     device: str
     threads: int
     settings: Settings
+    model: str | Path | Deconstruction | None = None  #: with the ruin 'policy': by name or path, or loaded
+
+    def load(self) -> Deconstruction | None:
+        """The model, loaded; None if rules take solutions apart."""
+        if isinstance(self.model, str | Path):
+            return models.load(self.model, self.device)
+        return self.model
 
     def engine(self) -> Engine:
         """The engine on the device."""
@@ -48,6 +60,7 @@ def plan(
     *,
     solver: str = "auto",
     ruin: str | Deconstruction | None = None,
+    model: str | Path | Deconstruction | None = None,
     preset: str = "default",
     device: str = "auto",
     threads: int | None = None,
@@ -55,15 +68,24 @@ def plan(
     **settings: Any,
 ) -> Plan:
     """Decide what `solve` with the same arguments will use."""
+    if model is not None and ruin is None:
+        ruin = "policy"
+    is_learned = isinstance(ruin, str) and ruin == "policy"
     preset = _pick("preset", preset, PRESETS)
-    solver = _pick("solver", solver, SOLVERS, auto="nds" if preset == "paper" else "sisr")
+    solver = _pick("solver", solver, SOLVERS, auto="nds" if preset == "paper" or is_learned else "sisr")
     device = _pick("device", device, DEVICES, auto="cpu")
     if solver == "sisr" and preset == "paper":
         raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
+    if solver == "sisr" and is_learned:
+        raise NdsError("the ruin 'policy' is for the solver 'nds', not 'sisr'")
+    if model is not None and not is_learned:
+        raise NdsError(f"a model is for the ruin 'policy', not {_called(ruin)}")
+    if is_learned and model is None:
+        model = _shipped_model(problem)
     base = presets.sisr() if solver == "sisr" else presets.PRESETS[preset](problem)
     changes = dict(settings)
     if ruin is not None:
-        changes["ruin"] = "function" if callable(ruin) else _rule(ruin)
+        changes["ruin"] = "function" if callable(ruin) else _pick("ruin", ruin, RUINS)
     if chains is not None:
         changes["chains"] = chains
     try:
@@ -73,7 +95,7 @@ def plan(
     if threads is not None and threads < 1:
         raise NdsError(f"threads must be at least 1, got {threads}")
     cores = threads or usable_cores()
-    return Plan(solver, preset, device, min(cores, chosen.chains), chosen)
+    return Plan(solver, preset, device, min(cores, chosen.chains), chosen, model)
 
 
 def solve(
@@ -86,6 +108,7 @@ def solve(
     seed: int = 0,
     solver: str = "auto",
     ruin: str | Deconstruction | None = None,
+    model: str | Path | Deconstruction | None = None,
     preset: str = "default",
     device: str = "auto",
     threads: int | None = None,
@@ -97,25 +120,31 @@ def solve(
     """Solve a problem; the result has been through `check`.
 
     Give at least one of `time` (seconds, start solutions included) and `iterations`. `ruin` names a rule or is a
-    function of one's own. Further keywords are fields of `Settings`. The result depends on problem, seed, chains and
-    settings, never on `threads`. Ctrl-C ends the search early and returns the best found so far.
+    function of one's own; 'policy' goes by `model`: the name of one shipped, a path, or one loaded before by
+    `ndsvrp.models.load`; without it, the one shipped for such problems is chosen. Loading it is not part of `time`.
+    Further keywords are fields of `Settings`. The result depends on problem, seed, chains and settings, never on
+    `threads`. Ctrl-C ends the search early and returns the best found so far.
     Raises NoSolutionError if a limited fleet could not be made to serve everybody.
     """
-    budget = Budget(time, iterations, patience, target)
     chosen = plan(
-        problem, solver=solver, ruin=ruin, preset=preset, device=device, threads=threads, chains=chains, **settings
-    )
+        problem, solver=solver, ruin=ruin, model=model, preset=preset, device=device, threads=threads, chains=chains,
+        **settings,
+    )  # fmt: skip
     if not 0 <= seed < 2**63:
         raise NdsError(f"seed must be between 0 and 2^63 - 1, got {seed}")
     if init is not None:
         _refuse_bad_start(problem, init)
+    engine, learned = chosen.engine(), chosen.load()
+    if isinstance(learned, models.Model) and not learned.knows(problem):
+        _warn_of_other_features(problem, learned)
+    budget = Budget(time, iterations, patience, target)  # the clock runs from here
     search = Search(
         problem,
-        chosen.engine(),
+        engine,
         chosen.settings,
         budget,
         seed,
-        deconstruction=ruin if callable(ruin) else None,
+        deconstruction=ruin if callable(ruin) else learned,
         init=init,
         start_rounds=0 if chosen.solver == "sisr" else 100,
         callback=callback,
@@ -129,7 +158,10 @@ def solve(
     report = check(problem, solution)
     _refuse_bad_end(problem, report)
     limits = {"time": time, "iterations": iterations, "patience": patience, "target": target}
-    used = {"solver": chosen.solver, "preset": preset, "device": chosen.device, "threads": chosen.threads}
+    used: dict[str, Any] = {"solver": chosen.solver, "preset": preset, "device": chosen.device}
+    used["threads"] = chosen.threads
+    if learned is not None:
+        used["model"] = learned.record() if isinstance(learned, models.Model) else {"name": _called(learned)}
     return Result(
         problem,
         solution,
@@ -144,10 +176,25 @@ def solve(
     )
 
 
-def _rule(name: str) -> str:
-    if name == "policy":
-        raise NdsError(f"ruin 'policy' needs a learned model, and none is installed: use one of {', '.join(RULES)}")
-    return _pick("ruin", name, RULES)
+def _shipped_model(problem: Problem) -> str:
+    name = models.choose(problem)
+    if name is None:
+        variant = variant_of(problem).name.upper()
+        raise NdsError(
+            f"ruin 'policy': no model for {variant} is shipped with this version; give one (--model NAME|PATH)"
+        )
+    return name
+
+
+def _warn_of_other_features(problem: Problem, model: models.Model) -> None:
+    trained = ", ".join(name.upper() for name in model.card.problems)
+    message = f"the model {model.name} was trained on {trained}, and this is a {variant_of(problem).name.upper()}"
+    warnings.warn(message, NdsWarning, stacklevel=3)
+
+
+def _called(what: str | Deconstruction | None) -> str:
+    """A ruin or a model in words."""
+    return f"'{what}'" if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
 
 
 def _refuse_bad_start(problem: Problem, init: Solution) -> None:

@@ -1,0 +1,116 @@
+"""`nds models`: what is shipped, and where each came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ndsvrp import models
+from ndsvrp.cli.words import Facts, amount, console, number, print_facts, say
+
+if TYPE_CHECKING:  # it brings in torch, which other commands do without
+    from ndsvrp.policy.model_file import ModelCard, ModelFile
+
+HEAD = (
+    "name", "problems", "sizes", "distance term", "instances", "trained for", "commit", "validation", "first weights"
+)  # fmt: skip
+_SHOWN = 12  # digits of a commit in the table
+
+
+def models_command(
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME|PATH]", help="Show one in detail: a name, a .safetensors or .json file, a training run."
+        ),
+    ] = None,
+) -> None:
+    """List the models that are shipped and where each came from; 'nds solve --model NAME' uses one."""
+    if model is not None:
+        from ndsvrp.policy.model_file import read_model_file
+
+        print_facts(_facts(read_model_file(models.find(model))))
+        return
+    found = models.shipped()
+    if not found:
+        say("no model is shipped with this version; 'nds solve --model PATH' uses one of your own")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in HEAD:
+        table.add_column(name, no_wrap=name == "name")
+    for file in found:
+        table.add_row(*_row(file))
+    console().print(table)
+
+
+def _row(file: ModelFile) -> tuple[str, ...]:
+    card = file.card
+    return (
+        file.name,
+        _problems(card),
+        _sizes(card),
+        "yes" if card.network.distance_term else "no",
+        f"{card.instances:,}",
+        duration(card.seconds),
+        card.commit[:_SHOWN] or "unknown",
+        next((f"{name} {figure}" for name, figure in _figures(card.validation)), "none"),
+        card.init or "random",
+    )
+
+
+def _facts(file: ModelFile) -> Facts:
+    card, network = file.card, file.card.network
+    layers = f"{network.layers_before} + {network.layers_after} attention layers"
+    parts = {
+        "message passing": network.message_passing,
+        "tour encoding": network.tour_encoding,
+        "distance term": network.distance_term,
+    }
+    return [
+        ("name", file.name),
+        ("file", str(file.weights)),
+        ("problems", _problems(card)),
+        ("sizes", _sizes(card)),
+        ("network", f"width {network.width}, {amount(network.heads, 'head')}, {layers}"),
+        *((part, "yes" if present else "no") for part, present in parts.items()),
+        ("stored as", file.dtype),
+        ("sha256", file.sha256),
+        ("instances", f"{card.instances:,}"),
+        ("steps", f"{card.steps:,}"),
+        ("trained for", duration(card.seconds)),
+        ("first weights", card.init or "random"),
+        ("commit", card.commit or "unknown"),
+        ("created", card.created),
+        ("versions", ", ".join(f"{name} {version}" for name, version in card.versions.items())),
+        *((f"validation: {name}", figure) for name, figure in _figures(card.validation)),
+    ]
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12.0 min`, `3.5 h`, `2.1 days`."""
+    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= length * (2 if unit == "days" else 1):
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _problems(card: ModelCard) -> str:
+    return ", ".join(name.upper() for name in card.problems)
+
+
+def _sizes(card: ModelCard) -> str:
+    return ", ".join(map(str, card.sizes))
+
+
+def _figures(validation: dict[str, Any], lead: str = "") -> Facts:
+    """Figures by name; tables within tables are joined by dots."""
+    figures: Facts = []
+    for name, value in validation.items():
+        if isinstance(value, dict):
+            figures += _figures(value, f"{lead}{name}.")
+        else:
+            shown = number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+            figures.append((f"{lead}{name}", shown))
+    return figures

@@ -1,0 +1,92 @@
+"""Models that come with the program: NAME.safetensors and NAME.json in this folder; see docs/models.md."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ndsvrp.errors import CheckpointError
+from ndsvrp.problem import Problem
+from ndsvrp.ruin import Deconstruction, Situation
+from ndsvrp.variants import variant_of
+
+if TYPE_CHECKING:  # they bring in torch, which a search by rules does without
+    from ndsvrp.engine.base import Ints
+    from ndsvrp.policy.model_file import ModelCard, ModelFile
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model ready to take solutions apart."""
+
+    name: str
+    sha256: str  #: of the file of its weights
+    card: ModelCard
+    policy: Deconstruction
+    seconds: float  #: that loading it took
+
+    def __call__(self, situation: Situation) -> Ints:
+        """The customers to remove, as the policy says."""
+        return self.policy(situation)
+
+    def knows(self, problem: Problem) -> bool:
+        """Whether it was trained on problems with these features."""
+        return variant_of(problem).name in self.card.problems
+
+    def record(self) -> dict[str, Any]:
+        """What a result says of it."""
+        return {"name": self.name, "sha256": self.sha256, "load_seconds": self.seconds}
+
+
+def shipped() -> list[ModelFile]:
+    """The models in this folder, by name."""
+    from ndsvrp.policy.model_file import read_model_file
+
+    return [read_model_file(FOLDER / f"{name}.json") for name in names()]
+
+
+def names() -> list[str]:
+    """The names of the models in this folder."""
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def find(model: str | Path) -> Path:
+    """The file or folder that a shipped model's name or a path means. Text is a name first, `./NAME` a path."""
+    if isinstance(model, str) and model in names():
+        return FOLDER / f"{model}.safetensors"
+    if not Path(model).exists():
+        known = f"those shipped are {', '.join(names())}" if names() else "none is shipped with this version"
+        raise CheckpointError(f"{model}: no such file or folder, nor the name of a model ({known})")
+    return Path(model)
+
+
+def choose(problem: Problem) -> str | None:
+    """The shipped model for a problem; None if none was trained on problems of its features.
+
+    Of those that were, the one that knows the size nearest by ratio: 700 is nearer to 1000 than to 400. Of several,
+    the one trained on the fewest kinds of problems, then the first by name.
+    """
+    variant = variant_of(problem).name
+
+    def misfit(file: ModelFile) -> tuple[float, int, str]:
+        away = min(abs(math.log(problem.customers / size)) for size in file.card.sizes)
+        return away, len(file.card.problems), file.name
+
+    best = min((file for file in shipped() if variant in file.card.problems), key=misfit, default=None)
+    return None if best is None else best.name
+
+
+def load(model: str | Path, device: str = "cpu") -> Model:
+    """Load a model by name or path, once for many searches."""
+    began = time.perf_counter()
+    from ndsvrp.policy import Policy
+    from ndsvrp.policy.model_file import load_model, read_model_file
+
+    file = read_model_file(find(model))
+    network, card = load_model(file.weights)
+    return Model(file.name, file.sha256, card, Policy(network, device), time.perf_counter() - began)

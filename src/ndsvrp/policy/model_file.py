@@ -1,0 +1,243 @@
+"""A model as files: NAME.safetensors holds the weights, NAME.json beside it says what they are. Nothing is pickled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from ndsvrp.errors import CheckpointError, NdsError
+from ndsvrp.io.environment import environment
+from ndsvrp.io.files import check_readable, read_text, write_atomic
+from ndsvrp.io.result import plain
+from ndsvrp.policy.config import NetworkConfig
+from ndsvrp.policy.network import Network
+from ndsvrp.records import require_record, require_whole
+from ndsvrp.variants import VARIANTS
+
+FORMAT = 1
+SUFFIXES = (".safetensors", ".json")
+CHECKPOINT_MODEL = "model"  #: its name within the folder of a checkpoint
+DTYPES = {"float32": torch.float32, "float16": torch.float16}
+PICKLES = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")
+
+_HEAD = ("format", "sha256", "dtype")  # fields of the JSON that are about the weights' file
+
+
+def _versions() -> dict[str, str]:
+    return {name: known for name, known in environment()["versions"].items() if known is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelCard:
+    """What a model is and where it came from: all that its JSON says besides the digest of the weights."""
+
+    network: NetworkConfig
+    problems: tuple[str, ...]  #: names of the variants it was trained on
+    sizes: tuple[int, ...]  #: numbers of customers it was trained on
+    training: dict[str, Any]  #: the configuration of the run, as plain tables
+    commit: str  #: of the program that trained it; empty if unknown
+    instances: int  #: seen in training
+    steps: int  #: of the optimizer
+    seconds: float  #: of training
+    init: str  #: where the first weights came from; empty: from scratch
+    validation: dict[str, Any]  #: figures, by name
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    versions: dict[str, str] = field(default_factory=_versions)  #: of the software it was made with
+
+    def __post_init__(self) -> None:
+        for name in ("problems", "sizes"):
+            value = getattr(self, name)
+            if not isinstance(value, list | tuple) or not value:
+                raise NdsError(f"{name} must be a list that is not empty, got {value!r}")
+            object.__setattr__(self, name, tuple(value))
+        for name in ("training", "validation", "versions"):
+            value = getattr(self, name)
+            if not isinstance(value, dict):
+                raise NdsError(f"{name} must be a table, got {value!r}")
+            object.__setattr__(self, name, plain(value))
+        for name in ("commit", "init", "created"):
+            if not isinstance(getattr(self, name), str):
+                raise NdsError(f"{name} must be text, got {getattr(self, name)!r}")
+        for problem in self.problems:
+            if problem not in tuple(VARIANTS):  # whatever it is, also what has no hash
+                raise NdsError(f"problems: unknown '{problem}' (known: {', '.join(VARIANTS)})")
+        for size in self.sizes:
+            require_whole("sizes", size)
+            if size < 1:
+                raise NdsError(f"sizes must be at least 1, got {size}")
+        require_record(self, {"instances": (0, 2**62), "steps": (0, 2**62), "seconds": (0.0, 1e18)})
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model on disk, its weights not read yet."""
+
+    weights: Path
+    sha256: str  #: of that file
+    dtype: str  #: the weights are stored in
+    card: ModelCard
+
+    @property
+    def name(self) -> str:
+        """What to call it; a checkpoint goes by its folder and that of its run."""
+        folder = self.weights.absolute().parent
+        return f"{folder.parent.name}/{folder.name}" if self.weights.stem == CHECKPOINT_MODEL else self.weights.stem
+
+
+def save_model(file: Path, weights: Mapping[str, Tensor], card: ModelCard, *, half: bool = False) -> None:
+    """Write NAME.safetensors and then NAME.json, each whole or not at all; `file` is either of the two names.
+
+    A kill in between leaves a JSON whose digest does not fit: the pair is refused, never taken for another model.
+    """
+    if file.suffix not in SUFFIXES:
+        raise CheckpointError(f"{file}: a model is written as {' and '.join(SUFFIXES)}")
+    dtype = "float16" if half else "float32"
+    stored = {name: tensor.detach().to("cpu", DTYPES[dtype]).contiguous() for name, tensor in weights.items()}
+    require_weights(stored, card.network, DTYPES[dtype], str(file))
+    data = safetensors.torch.save(stored)
+    head = {"format": FORMAT, "sha256": hashlib.sha256(data).hexdigest(), "dtype": dtype}
+    text = json.dumps(plain({**head, **vars(card)}), indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomic(file.with_suffix(".safetensors"), data)
+    write_atomic(file.with_suffix(".json"), f"{text}\n".encode())
+
+
+def load_model(file: Path) -> tuple[Network, ModelCard]:
+    """The network, float32 and ready to use, and its card. `file` is whatever `read_model_file` takes."""
+    found = read_model_file(file)
+    weights = read_tensors(found.weights, found.sha256)
+    require_weights(weights, found.card.network, DTYPES[found.dtype], str(found.weights))
+    with torch.random.fork_rng(devices=[]):  # nobody's random numbers depend on whether a model was loaded
+        network = Network(found.card.network)
+    network.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
+    return network.eval(), found.card
+
+
+def read_model_file(file: Path) -> ModelFile:
+    """What the JSON says. `file` is NAME.safetensors, NAME.json, a checkpoint's folder or that of a training run."""
+    file = _locate(Path(file))
+    described = file.with_suffix(".json")
+    if not described.exists() and file.with_suffix(".safetensors").exists():
+        raise CheckpointError(f"{file}: there is no {described.name} beside it, which says what the weights are")
+    table = read_json(described, FORMAT)
+    require_fields(table, (*_HEAD, *(f.name for f in fields(ModelCard))), str(described))
+    try:
+        if table["dtype"] not in DTYPES:
+            raise NdsError(f"dtype must be one of {', '.join(DTYPES)}, got {table['dtype']!r}")
+        if not isinstance(table["sha256"], str):
+            raise NdsError(f"sha256 must be text, got {table['sha256']!r}")
+        card = ModelCard(**{f.name: table[f.name] for f in fields(ModelCard)} | {"network": _network(table["network"])})
+    except NdsError as error:
+        raise CheckpointError(f"{described}: {error}") from None
+    return ModelFile(file.with_suffix(".safetensors"), table["sha256"], table["dtype"], card)
+
+
+def read_json(file: Path, newest_format: int) -> dict[str, Any]:
+    """The table of a JSON file whose format is known."""
+    try:
+        table = json.loads(read_text(file))
+    except NdsError as error:
+        raise CheckpointError(str(error)) from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise CheckpointError(f"{file}: is not JSON ({error})") from None
+    if not isinstance(table, dict):
+        raise CheckpointError(f"{file}: is not a table of fields")
+    version = table.get("format")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise CheckpointError(f"{file}: format must be a whole number from 1, got {version!r}")
+    if version > newest_format:
+        raise CheckpointError(f"{file}: format {version} is newer than this program knows ({newest_format})")
+    return table
+
+
+def require_fields(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    """Refuse a table that lacks a field or has one that nobody knows."""
+    for name in known:
+        if name not in table:
+            raise CheckpointError(f"{where}: {name} is missing")
+    for name in table:
+        if name not in known:
+            raise CheckpointError(f"{where}: unknown field '{name}' (known: {', '.join(known)})")
+
+
+def read_tensors(file: Path, sha256: str) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, if it is the one with this digest."""
+    try:
+        check_readable(file)
+        data = file.read_bytes()
+    except NdsError as error:
+        raise CheckpointError(str(error)) from None
+    except OSError as error:
+        raise CheckpointError(f"{file}: cannot be read ({error.strerror})") from None
+    if data[8:9] != b"{" and data[:1] in (b"\x80", b"P"):
+        raise CheckpointError(f"{file}: is a pickle or an archive of one, which is never loaded")
+    try:
+        tensors = safetensors.torch.load(data)
+    except SafetensorError as error:
+        raise CheckpointError(f"{file}: is not a whole safetensors file ({error})") from None
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        raise CheckpointError(f"{file}: its sha256 is {found[:12]}…, but {sha256[:12]}… was written down for it")
+    return tensors
+
+
+def require_weights(weights: Mapping[str, Tensor], config: NetworkConfig, dtype: torch.dtype, where: str) -> None:
+    """Refuse weights that do not fit the network, naming the first that does not."""
+    with torch.device("meta"):  # names and shapes alone: no memory, no random numbers
+        expected = Network(config).state_dict()
+    for name in expected:
+        if name not in weights:
+            raise CheckpointError(f"{where}: weight '{name}' is missing")
+    for name, tensor in sorted(weights.items()):
+        if name not in expected:
+            raise CheckpointError(f"{where}: weight '{name}' is not one of the network's")
+        if tensor.shape != expected[name].shape:
+            shapes = f"{list(tensor.shape)}, the network's has {list(expected[name].shape)}"
+            raise CheckpointError(f"{where}: weight '{name}' has shape {shapes}")
+        require_numbers(tensor, dtype, f"{where}: weight '{name}'")
+
+
+def require_numbers(tensor: Tensor, dtype: torch.dtype, what: str) -> None:
+    """Refuse numbers of another type, and such as are not finite."""
+    if tensor.dtype != dtype:
+        raise CheckpointError(f"{what} is {_word(tensor.dtype)}, not {_word(dtype)}")
+    if not bool(torch.isfinite(tensor).all()):
+        raise CheckpointError(f"{what} is not finite")
+
+
+def _word(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _network(table: Any) -> NetworkConfig:
+    if not isinstance(table, dict):
+        raise NdsError("network must be a table")
+    require_fields(table, tuple(f.name for f in fields(NetworkConfig)), "network")
+    try:
+        return NetworkConfig(**table)
+    except (NdsError, TypeError) as error:
+        raise NdsError(f"network: {error}") from None
+
+
+def _locate(file: Path) -> Path:
+    """The file of a model; of folders, the one in them."""
+    if file.suffix in PICKLES:
+        raise CheckpointError(f"{file}: is a pickle by its name, which is never loaded; models are .safetensors files")
+    if not file.is_dir():
+        if file.suffix not in SUFFIXES:
+            raise CheckpointError(f"{file}: is not a model: NAME.safetensors, NAME.json or the folder of a checkpoint")
+        return file
+    if not (file / f"{CHECKPOINT_MODEL}.json").exists():
+        from ndsvrp.train.checkpoint import newest  # training knows models; models know training only here
+
+        file = newest(file)
+    return file / f"{CHECKPOINT_MODEL}.safetensors"

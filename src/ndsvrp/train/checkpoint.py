@@ -1,0 +1,236 @@
+"""What a training run resumes from: RUN/checkpoint-000000640/, named by the instances seen so far.
+
+`model.safetensors` and `model.json` are the model as one would use it; `training.safetensors` and `training.json` hold
+the rest: raw weights, Adam's moments, the running mean of the weights, counters, configuration.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from ndsvrp.errors import CheckpointError, NdsError, NdsWarning
+from ndsvrp.io.files import write_atomic
+from ndsvrp.io.result import plain
+from ndsvrp.policy.config import NetworkConfig
+from ndsvrp.policy.model_file import (
+    CHECKPOINT_MODEL,
+    ModelCard,
+    read_json,
+    read_model_file,
+    read_tensors,
+    require_fields,
+    require_numbers,
+    require_weights,
+    save_model,
+)
+from ndsvrp.records import require_number, require_whole
+from ndsvrp.train.config import Recipe, TrainConfig, from_tables
+
+FORMAT = 1
+KEPT = 2  #: checkpoints that are not deleted, counted from the newest
+
+_NAME = re.compile(r"checkpoint-(\d{9,})(~?)")  # ~: about to be replaced by one of the same name
+_TEMPORARY = re.compile(r"\.checkpoint-.*\.tmp")
+_COUNTERS = ("batches", "instances", "steps", "first_step", "seconds")
+_PARTS = ("weights", "exp_avg", "exp_avg_sq", "step", "average")
+
+Tensors = dict[str, Tensor]
+"""By the name of the weight."""
+
+
+@dataclass(eq=False)
+class TrainingState:
+    """A training run between two batches. All tensors are float32."""
+
+    config: TrainConfig
+    batches: int
+    instances: int
+    steps: int  #: of the optimizer
+    first_step: int  #: from which the learning rate rose
+    seconds: float  #: trained, over all sittings
+    weights: Tensors
+    exp_avg: Tensors  #: Adam's mean of the gradients; empty before the first step
+    exp_avg_sq: Tensors  #: Adam's mean of their squares
+    step: Tensors  #: Adam's count of steps, scalars
+    average: Tensors  #: the running mean of the weights; empty if none is kept
+
+    @property
+    def used(self) -> Tensors:
+        """The weights that make the model: the running mean, where one is kept."""
+        return self.average or self.weights
+
+
+def is_kept(instances: int, recipe: Recipe) -> bool:
+    """Whether this batch is the first to reach a number of instances whose checkpoint is to be kept for good."""
+    return any(0 <= instances - wanted < recipe.batch for wanted in recipe.keep)
+
+
+def save_checkpoint(run: Path, state: TrainingState, card: ModelCard) -> Path:
+    """Write a checkpoint, whole or not at all, and delete those no longer needed. Returns its folder."""
+    name = f"checkpoint-{state.instances:09d}"
+    final, old = run / name, run / f"{name}~"
+    _require_parts({part: getattr(state, part) for part in _PARTS}, state.config.network, str(final))
+    temporary = run / f".{name}.{secrets.token_hex(4)}.tmp"
+    try:
+        temporary.mkdir(parents=True)
+        try:
+            save_model(temporary / f"{CHECKPOINT_MODEL}.safetensors", state.used, card)
+            _write_training(temporary, state)
+            _sync(temporary)
+            if final.exists():  # at every moment there is one of the two
+                _delete(old)
+                final.rename(old)
+            temporary.rename(final)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        _sync(run)
+        _prune(run, state.config.train)
+    except OSError as error:
+        raise CheckpointError(f"{final}: cannot be written ({error.strerror})") from None
+    return final
+
+
+def load_checkpoint(folder: Path) -> TrainingState:
+    """Read a checkpoint; tensors come back bit by bit."""
+    described, stored = folder / "training.json", folder / "training.safetensors"
+    table = read_json(described, FORMAT)
+    require_fields(table, ("format", "sha256", "config", *_COUNTERS), str(described))
+    try:
+        _require_counters(table)
+        config = from_tables(table["config"], "config")
+    except NdsError as error:
+        raise CheckpointError(f"{described}: {error}") from None
+    parts: dict[str, Tensors] = {part: {} for part in _PARTS}
+    for name, tensor in read_tensors(stored, table["sha256"]).items():
+        part, _, weight = name.partition(".")
+        if part not in parts:
+            raise CheckpointError(f"{stored}: '{name}' begins with none of {', '.join(_PARTS)}")
+        parts[part][weight] = tensor
+    _require_parts(parts, config.network, str(stored))
+    state: dict[str, Any] = {**{name: table[name] for name in _COUNTERS}, **parts}
+    return TrainingState(config, **state)
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """Folders that are checkpoints by their name, the newest last."""
+    found = [(match, path) for path in _entries(run) if (match := _NAME.fullmatch(path.name)) and path.is_dir()]
+    found.sort(key=lambda entry: (int(entry[0][1]), entry[0][2] == ""))
+    return [path for _, path in found]
+
+
+def newest(run: Path) -> Path:
+    """The last checkpoint of a run that is whole; a warning for each newer one that is not."""
+    if not run.is_dir():
+        raise CheckpointError(f"{run}: no such folder")
+    for folder in reversed(checkpoints(run)):
+        try:
+            found = read_model_file(folder / f"{CHECKPOINT_MODEL}.safetensors")
+            weights = read_tensors(found.weights, found.sha256)
+            require_weights(weights, found.card.network, torch.float32, str(found.weights))
+            load_checkpoint(folder)
+        except CheckpointError as error:
+            warnings.warn(f"checkpoint left aside: {error}", NdsWarning, stacklevel=2)
+        else:
+            return folder
+    raise CheckpointError(f"{run}: there is no whole checkpoint in this folder")
+
+
+def _write_training(folder: Path, state: TrainingState) -> None:
+    stored = {
+        f"{part}.{name}": tensor.detach().to("cpu").contiguous()
+        for part in _PARTS
+        for name, tensor in getattr(state, part).items()
+    }
+    data = safetensors.torch.save(stored)
+    table = {
+        "format": FORMAT,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        **{name: getattr(state, name) for name in _COUNTERS},
+        "config": state.config.as_dict(),
+    }
+    write_atomic(folder / "training.safetensors", data)
+    write_atomic(folder / "training.json", f"{json.dumps(plain(table), indent=1, allow_nan=False)}\n".encode())
+
+
+def _require_counters(table: Mapping[str, Any]) -> None:
+    if not isinstance(table["sha256"], str):
+        raise NdsError(f"sha256 must be text, got {table['sha256']!r}")
+    if not isinstance(table["config"], dict):
+        raise NdsError("config must be a table")
+    for name in _COUNTERS:
+        (require_number if name == "seconds" else require_whole)(name, table[name])
+        if not table[name] >= 0:
+            raise NdsError(f"{name} must not be negative, got {table[name]}")
+
+
+def _require_parts(parts: Mapping[str, Tensors], network: NetworkConfig, where: str) -> None:
+    """The weights fit the network, and all else fits the weights. Adam and the mean may not have begun."""
+    weights = parts["weights"]
+    require_weights(weights, network, torch.float32, where)
+    for part in _PARTS[1:]:
+        if part != "average" and parts[part].keys() != parts["exp_avg"].keys():
+            raise CheckpointError(f"{where}: '{part}' is not there for the same weights as 'exp_avg'")
+        for name, tensor in parts[part].items():
+            if name not in weights:
+                raise CheckpointError(f"{where}: '{part}.{name}' belongs to no weight")
+            shape = torch.Size() if part == "step" else weights[name].shape
+            if tensor.shape != shape:
+                raise CheckpointError(f"{where}: '{part}.{name}' has shape {list(tensor.shape)}, not {list(shape)}")
+            require_numbers(tensor, torch.float32, f"{where}: '{part}.{name}'")
+    if parts["average"] and parts["average"].keys() != weights.keys():
+        raise CheckpointError(f"{where}: 'average' is not there for every weight")
+
+
+def _prune(run: Path, recipe: Recipe) -> None:
+    """Delete all but the newest and those to be kept, and what a killed run left behind."""
+    found = checkpoints(run)
+    current = [folder for folder in found if not folder.name.endswith("~")]
+    for folder in found:
+        if folder not in current[-KEPT:] and not (folder in current and is_kept(_instances(folder), recipe)):
+            _delete(folder)
+    for path in _entries(run):
+        if _TEMPORARY.fullmatch(path.name):
+            shutil.rmtree(path)
+
+
+def _delete(folder: Path) -> None:
+    """Its name goes first, so that a kill does not leave half of it under that name."""
+    if folder.exists():
+        doomed = folder.with_name(f".{folder.name}.tmp")
+        shutil.rmtree(doomed, ignore_errors=True)
+        folder.rename(doomed)
+        shutil.rmtree(doomed)
+
+
+def _instances(folder: Path) -> int:
+    match = _NAME.fullmatch(folder.name)
+    assert match is not None
+    return int(match[1])
+
+
+def _entries(run: Path) -> list[Path]:
+    return sorted(run.iterdir()) if run.is_dir() else []
+
+
+def _sync(folder: Path) -> None:
+    """Names of files, too, outlive a crash of the machine."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,141 @@
+"""`nds models`, and `nds solve --model`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from ndsvrp import models
+from ndsvrp.cli.models import duration
+from tiny_models import save_tiny
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """An empty folder of shipped models."""
+    folder = tmp_path / "shipped"
+    folder.mkdir()
+    monkeypatch.setattr(models, "FOLDER", folder)
+    monkeypatch.setenv("COLUMNS", "200")
+    return folder
+
+
+@pytest.fixture
+def quick():
+    return ("--iterations", 1, "--chains", 1, "--set", "rollouts=5")
+
+
+def facts(answer):
+    lines = [line.split("  ", 1) for line in answer.stdout.splitlines() if "  " in line]
+    return {what: value.strip() for what, value in lines}
+
+
+def refusal(nds, *args):
+    answer = nds(*args, code=2)
+    assert answer.stderr.count("\n") == 1
+    return answer.stderr.removeprefix("nds: ").rstrip("\n")
+
+
+def test_none_is_shipped(nds, shipped):
+    expected = "no model is shipped with this version; 'nds solve --model PATH' uses one of your own\n"
+    assert nds("models").stdout == expected
+
+
+def test_table(nds, shipped):
+    save_tiny(shipped, "b-all", problems=("cvrp", "vrptw", "pcvrp"), sizes=(100,), seconds=5400, init="a-cvrp")
+    save_tiny(shipped, "a-cvrp")
+    head, *lines = nds("models").stdout.splitlines()
+    rows = [re.split(r"  +", line.strip()) for line in lines]
+    assert re.split(r"  +", head.strip()) == [
+        "name", "problems", "sizes", "distance term", "instances", "trained for", "commit", "validation",
+        "first weights",
+    ]  # fmt: skip
+    assert rows == [
+        ["a-cvrp", "CVRP", "20, 50", "yes", "640", "1.5 min", "0123456789ab", "reward_ratio 1.75", "random"],
+        ["b-all", "CVRP, VRPTW, PCVRP", "100", "yes", "640", "1.5 h", "0123456789ab", "reward_ratio 1.75", "a-cvrp"],
+    ]
+
+
+def test_one_in_detail(nds, shipped, tmp_path):
+    file = save_tiny(tmp_path, "own", half=True)
+    for path in (file, file.with_suffix(".json")):
+        told = facts(nds("models", path))
+        assert (told["name"], told["file"], told["stored as"]) == ("own", str(file), "float16")
+        assert told["network"] == "width 8, 2 heads, 1 + 1 attention layers"
+        assert (told["distance term"], told["tour encoding"]) == ("yes", "yes")
+        assert told["sha256"] == json.loads(file.with_suffix(".json").read_text())["sha256"]
+        assert (told["instances"], told["steps"], told["trained for"]) == ("640", "250", "1.5 min")
+        assert (told["first weights"], told["versions"]) == ("random", "ndsvrp 0.1.0, torch 2.11")
+        assert (told["validation: reward_ratio"], told["validation: sets.cvrp20.cost"]) == ("1.75", "6.125")
+    save_tiny(shipped, "known", init="elsewhere")
+    assert facts(nds("models", "known"))["first weights"] == "elsewhere"
+
+
+def test_refusals(nds, shipped, tmp_path):
+    save_tiny(shipped, "known")
+    assert refusal(nds, "models", "x").endswith("nor the name of a model (those shipped are known)")
+    file = save_tiny(tmp_path)
+    file.with_suffix(".json").write_text("{")
+    assert refusal(nds, "models", file).startswith(f"{tmp_path}/tiny.json: is not JSON (")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59.4, "59 s"), (60, "1.0 min"), (3600, "1.0 h"), (86400, "24.0 h"), (172800, "2.0 days")],
+)
+def test_duration(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_solve_with_a_path(nds, data, tmp_path, quick):
+    file, out = save_tiny(tmp_path), tmp_path / "a.json"
+    answer = nds("solve", data / "small/toy.vrp", "--model", file, *quick, "--json", out)
+    assert "solver nds (auto), ruin policy, model tiny, device cpu (auto), 1 chain on 1 thread" in answer.stdout
+    assert re.search(r"^model +tiny, loaded in \d+\.\d\d s before the search$", answer.stdout, re.MULTILINE)
+    settings = json.loads(out.read_text())["settings"]
+    assert (settings["solver"], settings["ruin"]) == ("nds", "policy")
+    assert settings["model"]["name"] == "tiny"
+    assert settings["model"]["sha256"] == json.loads(file.with_suffix(".json").read_text())["sha256"]
+    assert settings["model"]["load_seconds"] > 0
+    assert answer.stderr == ""
+
+
+def test_solve_with_a_shipped_one(nds, shipped, data, quick):
+    save_tiny(shipped, "near", sizes=(10,))
+    save_tiny(shipped, "far", sizes=(1000,))
+    toy = data / "small/toy.vrp"
+    assert "ruin policy, model near (auto), device" in nds("solve", toy, "--ruin", "policy", *quick).stdout
+    assert "ruin policy, model far, device" in nds("solve", toy, "--model", "far", *quick).stdout
+    answer = nds("solve", toy, "--ruin", "policy", "--preset", "paper", "--iterations", 1)
+    assert "solver nds (auto), ruin policy, model near (auto), device cpu (auto), 8 chains" in answer.stdout
+
+
+def test_set_loads_its_model_once_and_warns_once(nds, data, tmp_path, monkeypatch, quick):
+    file, load = save_tiny(tmp_path), models.load
+    loaded = []
+
+    def watched(*args):
+        loaded.append(args)
+        return load(*args)
+
+    monkeypatch.setattr(models, "load", watched)
+    answer = nds("solve", data / "sets/pcvrp100.npz", "--model", file, *quick)
+    assert "model tiny" in answer.stdout
+    assert len(loaded) == 1
+    assert answer.stderr == "nds: warning: the model tiny was trained on CVRP, and this is a PCVRP\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--model", "m", "--ruin", "related"), "a model is for the ruin 'policy', not 'related'"),
+        (("--model", "m", "--solver", "sisr"), "the ruin 'policy' is for the solver 'nds', not 'sisr'"),
+        (("--model", "m"), "m: no such file or folder, nor the name of a model (none is shipped with this version)"),
+        (("--ruin", "policy"), "ruin 'policy': no model for CVRP is shipped with this version; "
+         "give one (--model NAME|PATH)"),
+    ],
+)  # fmt: skip
+def test_contradictions(nds, shipped, data, args, message):
+    assert refusal(nds, "solve", data / "small/toy.vrp", *args) == message
