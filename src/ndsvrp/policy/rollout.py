@@ -34,7 +34,7 @@ def draw(random: np.random.Generator, batch: int, rollouts: int, removals: int, 
     """Random numbers for a batch. Seeds are drawn without replacement where there are enough of them."""
     numbers = 1 << bits
     if rollouts <= numbers:
-        seeds = np.argsort(random.random((batch, numbers), np.float32), axis=1)[:, :rollouts]
+        seeds = np.stack([random.choice(numbers, rollouts, replace=False) for _ in range(batch)])
     else:
         seeds = random.integers(numbers, size=(batch, rollouts))
     binary = (seeds[..., None] >> np.arange(bits)) & 1

@@ -34,7 +34,8 @@ def joined(device: str) -> Iterator[Place]:
     if processes == 1:
         yield Place(rank, processes, chosen)
         return
-    torch.distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    # Gradients travel between GPUs; rewards are on the CPU.
+    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo")
     try:
         yield Place(rank, processes, chosen)
     finally:
