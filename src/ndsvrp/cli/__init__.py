@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from ndsvrp import __version__
-from ndsvrp.cli import bench, generate, inspect, settings, solve
+from ndsvrp.cli import bench, generate, inspect, models, settings, solve, train
 from ndsvrp.errors import NdsError, NdsWarning, NoSolutionError
 
 _UsageError: Any = typer.BadParameter.__base__  # of the parser; typer does not give it a public name
@@ -23,7 +23,7 @@ class Commands(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a command line and exit."""
         with warnings.catch_warnings():
-            warnings.simplefilter("always", NdsWarning)
+            warnings.simplefilter("default", NdsWarning)  # each once, however many instances a set has
             warnings.showwarning = _show_warning
             sys.exit(self._run(args, *rest, **extra | {"standalone_mode": False}))
 
@@ -103,7 +103,9 @@ app.command("solve")(solve.solve_command)
 app.command("check")(inspect.check_command)
 app.command("info")(inspect.info_command)
 app.command("generate")(generate.generate_command)
+app.command("models")(models.models_command)
 app.command("settings")(settings.settings_command)
+app.command("train")(train.train_command)
 app.add_typer(bench.app, name="bench")
 
 
