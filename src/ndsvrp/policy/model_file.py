@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ndsvrp.errors import CheckpointError, NdsError
 from ndsvrp.io.environment import environment
-from ndsvrp.io.files import check_readable, read_text, write_atomic
+from ndsvrp.io.files import read_text, write_atomic
 from ndsvrp.io.result import plain
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.network import Network
@@ -172,12 +172,13 @@ def require_fields(table: Mapping[str, Any], known: tuple[str, ...], where: str)
 def read_tensors(file: Path, sha256: str) -> dict[str, Tensor]:
     """The tensors of a safetensors file, if it is the one with this digest."""
     try:
-        check_readable(file)
         data = file.read_bytes()
-    except NdsError as error:
-        raise CheckpointError(str(error)) from None
+    except FileNotFoundError:
+        raise CheckpointError(f"{file}: no such file") from None
     except OSError as error:
         raise CheckpointError(f"{file}: cannot be read ({error.strerror})") from None
+    if not data:
+        raise CheckpointError(f"{file}: is empty")
     if data[8:9] != b"{" and data[:1] in (b"\x80", b"P"):
         raise CheckpointError(f"{file}: is a pickle or an archive of one, which is never loaded")
     try:
