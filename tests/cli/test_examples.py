@@ -26,8 +26,9 @@ def test_problem_from_arrays(capsys):
     assert capsys.readouterr().out.startswith("cost ")
 
 
-def test_ruin_of_ones_own():
-    result = load("own_ruin").main(iterations=20)
+@pytest.mark.parametrize("example", ["own_ruin", "own_policy"])
+def test_ruin_of_ones_own(example):
+    result = load(example).main(iterations=20)
     assert result.report.feasible
     assert result.settings["ruin"] == "function"
     assert result.trace[-1].cost < result.trace[0].cost

@@ -61,7 +61,7 @@ def train_command(
         return
     facts = [("stopped by", STOPPED[outcome.stopped]), ("checkpoint", str(outcome.checkpoint))]
     if outcome.validation:
-        facts.insert(0, ("reward", f"{outcome.validation['reward_ratio']:.2f} x related removal"))
+        facts.insert(0, ("reward", f"{_times(outcome.validation['reward_ratio'])} related removal"))
     print_facts(facts)
     if outcome.stopped == "interrupted":
         raise typer.Exit(130)
@@ -122,8 +122,12 @@ def validation_line(row: dict[str, Any]) -> str:
     """Rewards relative to related removal, and the costs of short searches."""
     parts = []
     for name, figure in row["sets"].items():
-        part = f"{name} {figure['reward_ratio']:.2f}"
+        part = f"{name} {_times(figure['reward_ratio'])}"
         if "cost" in figure:
             part += f" (search {figure['cost']:.3f}, related {figure['related_cost']:.3f})"
         parts.append(part)
-    return f"{row['trained_seconds']:.0f} s  reward relative to related removal: {', '.join(parts)}"
+    return f"{row['trained_seconds']:.0f} s  best-of-K reward against related removal: {', '.join(parts)}"
+
+
+def _times(ratio: float | None) -> str:
+    return "n/a" if ratio is None else f"{ratio:.2f} x"

@@ -42,10 +42,11 @@ class Validator:
         ]
 
     def measure(self, network: Network) -> dict[str, Any]:
-        """Figures by problem and size, and `reward_ratio`, their mean best-of-K reward relative to related removal."""
+        """Figures by problem and size, and `reward_ratio`: the best-of-K reward of all together relative to that of
+        related removal; None where related removal improves nothing."""
         figures = {measured.name: measured.measure(network) for measured in self.sets}
-        ratios = [figure["reward_ratio"] for figure in figures.values()]
-        return {"reward_ratio": fmean(ratios), "sets": figures}
+        rewards, related = (sum(f[name] for f in figures.values()) for name in ("reward", "related_reward"))
+        return {"reward_ratio": _ratio(rewards, related), "sets": figures}
 
 
 class _Set:
@@ -66,7 +67,7 @@ class _Set:
         reward = self._reward(policy)
         figure: dict[str, Any] = {
             "reward": reward, "related_reward": self.related,
-            "reward_ratio": reward / self.related if self.related > 0 else 0.0,
+            "reward_ratio": _ratio(reward, self.related),
         }  # fmt: skip
         if self.searched:
             figure |= {"cost": self._cost(policy), "related_cost": self.related_cost}
@@ -99,3 +100,7 @@ class _Set:
             chains=validation.search_chains, threads=self.validator.threads,
             rollouts=recipe.rollouts, removals=recipe.removals, orders=recipe.orders,
         ).cost  # fmt: skip
+
+
+def _ratio(reward: float, related: float) -> float | None:
+    return reward / related if related > 0 else None

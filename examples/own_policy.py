@@ -1,0 +1,63 @@
+"""A policy of one's own in the paper's search: a torch module that looks at all solutions at once.
+
+It sees what the learned policy sees, a `Situation`: the current solution of every chain as arrays (previous and next
+node, route), coordinates, random numbers; and says which customers to take out, (chains, K, M). The search does the rest.
+The one here scores customers by how much shorter their route would be without them, and by how close they are to the
+one chosen before. Its two weights are set by hand; a researcher's would be learned.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import ndsvrp
+
+INSTANCE = Path(__file__).parent / "data" / "X-n106-k14.vrp"
+
+
+class DetourPolicy(torch.nn.Module):
+    """Customers in the wrong place, with those around them."""
+
+    def __init__(self, detour: float = 3.0, nearness: float = 4.0) -> None:
+        super().__init__()
+        self.detour = torch.nn.Parameter(torch.tensor(detour))
+        self.nearness = torch.nn.Parameter(torch.tensor(nearness))
+
+    @torch.no_grad()
+    def forward(self, situation: ndsvrp.Situation) -> np.ndarray:
+        """(chains, K, M) int32, in the order of reinsertion."""
+        at = torch.from_numpy(situation.coordinates).float()  # (chains, N+1, 2), in the unit square
+        before, after = (torch.from_numpy(part).long() for part in situation.view[:2])
+        away = torch.cdist(at, at)[:, 1:, 1:]  # (chains, N, N): from here on customers count from 0
+        chains, customers, _ = away.shape
+
+        def leg(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            picked = (at.gather(1, node[..., None].expand(-1, -1, 2)) for node in (a, b))
+            return (next(picked) - next(picked)).norm(dim=-1)
+
+        here = torch.arange(customers + 1).expand(chains, -1)
+        detour = (leg(before, here) + leg(here, after) - leg(before, after))[:, 1:] * customers**0.5
+        scores = (self.detour * detour)[:, None].expand(-1, situation.rollouts, -1).clone()  # (chains, K, N)
+        noise = torch.from_numpy(situation.random.gumbel(size=(*scores.shape[:2], situation.removals, customers)))
+        removed = []
+        for m in range(situation.removals):
+            choice = (scores + noise[:, :, m]).argmax(dim=-1)
+            removed.append(choice + 1)
+            near = away.gather(1, choice[..., None].expand(-1, -1, customers)) * customers**0.5
+            taken = torch.isinf(scores).scatter(2, choice[..., None], True)
+            scores = (self.detour * detour[:, None] - self.nearness * near).masked_fill(taken, -torch.inf)
+        return torch.stack(removed, dim=-1).to(torch.int32).numpy()
+
+
+def main(file: str | Path = INSTANCE, iterations: int = 100) -> ndsvrp.Result:
+    problem = ndsvrp.read(file)
+    policy = DetourPolicy()
+    result = ndsvrp.solve(problem, iterations=iterations, seed=1, solver="nds", ruin=policy, chains=4, rollouts=50)
+    print(f"{problem.name}: cost {result.cost:g} after {result.iterations} iterations, {result.seconds:.1f} s")
+    return result
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else INSTANCE)
