@@ -149,13 +149,13 @@ def test_loading_is_not_part_of_the_time(tmp_path: Path, monkeypatch: pytest.Mon
     file, load = save_tiny(tmp_path), models.load
 
     def slow(*args: Any) -> models.Model:
-        time.sleep(0.5)
+        time.sleep(2.0)
         return load(*args)
 
     monkeypatch.setattr(models, "load", slow)
-    result = solve(problem(), time=0.3, model=file, chains=1, rollouts=5)
+    result = solve(problem(), time=1.0, model=file, chains=1, rollouts=5)
     assert result.iterations > 0
-    assert result.seconds < 0.5
+    assert result.seconds < 2.0
 
 
 def test_other_features_are_told(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_solve_with_a_path(nds, data, tmp_path, quick):
     assert settings["model"]["name"] == "tiny"
     assert settings["model"]["sha256"] == json.loads(file.with_suffix(".json").read_text())["sha256"]
     assert settings["model"]["load_seconds"] > 0
-    assert answer.stderr == ""
+    assert "warning" not in answer.stderr
 
 
 def test_solve_with_a_shipped_one(nds, shipped, data, quick):
@@ -124,7 +124,8 @@ def test_set_loads_its_model_once_and_warns_once(nds, data, tmp_path, monkeypatc
     answer = nds("solve", data / "sets/pcvrp100.npz", "--model", file, *quick)
     assert "model tiny" in answer.stdout
     assert len(loaded) == 1
-    assert answer.stderr == "nds: warning: the model tiny was trained on CVRP, and this is a PCVRP\n"
+    warned = [line for line in answer.stderr.splitlines() if "warning" in line]  # progress may be told as well
+    assert warned == ["nds: warning: the model tiny was trained on CVRP, and this is a PCVRP"]
 
 
 @pytest.mark.parametrize(
