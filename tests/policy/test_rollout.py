@@ -1,0 +1,320 @@
+"""Random numbers, selection by them, and the policy in the place of a rule."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ndsvrp import Problem, Situation
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.generate import generate
+from ndsvrp.policy import Network, NetworkConfig, Policy
+from ndsvrp.policy import policy as policy_module
+from ndsvrp.policy.inputs import static_inputs
+from ndsvrp.policy.rollout import Draws, draw, invert, sample
+from ndsvrp.search.augment import augmentations
+from ndsvrp.search.start import start
+
+TINY = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_after=1, seed_bits=5, seed_width=4)
+BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Networks this small lose by more, above all where cores are shared."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def tiny(seed: int = 0, **changes: Any) -> Network:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Network(replace(TINY, **changes))
+
+
+def situation(problem: Problem, chains: int = 3, **changes: Any) -> Situation:
+    engine = CpuEngine()
+    state = start(engine, [problem], np.zeros(chains, int), 0, rounds=5)
+    usual = {"rollouts": 6, "removals": 4, "random": np.random.default_rng(1)}
+    return Situation(problem, augmentations(problem, chains), engine.view(state), **usual | changes)
+
+
+# --- random numbers ------------------------------------------------------------------------------------
+
+
+def numbers(draws: Draws) -> np.ndarray:
+    """(B, K): the seeds as whole numbers."""
+    return (draws.seeds.numpy().astype(int) << np.arange(draws.seeds.shape[-1])).sum(-1)
+
+
+@pytest.mark.parametrize("rollouts", [1, 7, 31, 32])
+def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
+    draws = draw(np.random.default_rng(0), 300, rollouts, 3, 5)
+    assert draws.seeds.shape == (300, rollouts, 5) and draws.uniforms.shape == (300, rollouts, 3)
+    assert set(draws.seeds.unique().tolist()) == {0.0, 1.0}
+    found = numbers(draws)
+    assert all(len(set(row)) == rollouts for row in found)
+    assert set(found.ravel()) == set(range(32)), "any of them may be drawn"
+    assert rollouts == 1 or not np.array_equal(found[0], found[1]), "and in any order"
+
+
+def test_seeds_come_again_when_there_are_too_few() -> None:
+    found = numbers(draw(np.random.default_rng(0), 40, 33, 1, 5))
+    assert found.min() == 0 and found.max() == 31
+    assert all(len(set(row)) < 33 for row in found)
+    counts = np.bincount(found.ravel(), minlength=32)
+    expected = 40 * 33 / 32
+    assert ((counts - expected) ** 2 / expected).sum() < 61.1  # chi-square, 31 degrees of freedom, 0.1 %
+
+
+def test_seeds_of_the_default_network() -> None:
+    """Without replacement up to 1024, with it beyond."""
+    assert [len(set(numbers(draw(np.random.default_rng(0), 1, k, 1, 10))[0])) for k in (128, 1024)] == [128, 1024]
+    assert len(set(numbers(draw(np.random.default_rng(0), 1, 1025, 1, 10))[0])) < 1000
+
+
+def test_uniforms() -> None:
+    uniforms = draw(np.random.default_rng(0), 20, 30, 50, 5).uniforms
+    assert uniforms.dtype == torch.float32
+    assert 0 <= float(uniforms.min()) < 1e-3 and 0.999 < float(uniforms.max()) < 1
+    assert float(uniforms.mean()) == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("rollouts", [8, 40])
+def test_draws_follow_from_the_generator(rollouts: int) -> None:
+    first, again = (draw(np.random.default_rng(7), 2, rollouts, 3, 5) for _ in range(2))
+    other = draw(np.random.default_rng(8), 2, rollouts, 3, 5)
+    assert torch.equal(first.seeds, again.seeds) and torch.equal(first.uniforms, again.uniforms)
+    assert not torch.equal(first.seeds, other.seeds) and not torch.equal(first.uniforms, other.uniforms)
+
+
+# --- selection by a uniform number -----------------------------------------------------------------------
+
+
+def inverted(chances: list[float], *uniforms: float) -> list[int]:
+    table = torch.tensor(chances).expand(1, len(uniforms), len(chances))
+    return invert(table, torch.tensor([uniforms]))[0].tolist()  # type: ignore[no-any-return]
+
+
+def test_invert_by_hand() -> None:
+    # Running sums 0.125, 0.125, 0.625, 0.875, 1: exact in binary, and the boundary belongs to the next.
+    chances = [0.125, 0.0, 0.5, 0.25, 0.125]
+    assert inverted(chances, 0.0, 0.12, 0.125, 0.3, 0.62, 0.625, 0.86, 0.875, 0.99) == [0, 0, 2, 2, 2, 3, 3, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("chances", "first", "last"),
+    [
+        ([1.0], 0, 0),
+        ([0.0, 1.0], 1, 1),
+        ([1.0, 0.0], 0, 0),
+        ([0.0, 0.0, 0.5, 0.5, 0.0, 0.0], 2, 3),
+        ([0.0, 0.1, 0.2, 0.3, 0.4, 0.0], 1, 4),  # 0.1 + … + 0.4 is not quite 1
+        ([0.0, 1e-30, 1.0, 0.0], 1, 2),
+        ([0.0, 0.7, 1e-20, 0.0], 1, 1),  # what no float32 sum shows is not selected either
+    ],
+)
+def test_invert_never_selects_a_zero(chances: list[float], first: int, last: int) -> None:
+    assert inverted(chances, 0.0, BELOW_ONE, 1.0) == [first, last, last]
+
+
+def test_invert_never_selects_a_zero_among_many() -> None:
+    """Softmax sums drift from 1 in float32: whatever the number, zeros are passed over, at both ends too."""
+    random = np.random.default_rng(0)
+    logits = torch.from_numpy(random.normal(0, 8, (64, 1, 700)).astype(np.float32))
+    masked = torch.from_numpy(random.random((64, 1, 700)) < 0.6)
+    masked[:, :, :40] = masked[:, :, -40:] = True
+    chances = torch.softmax(logits.masked_fill(masked, -torch.inf), dim=-1).expand(64, 50, 700)
+    uniforms = torch.from_numpy(random.random((64, 50), np.float32))
+    uniforms[:, :3] = torch.tensor([0.0, BELOW_ONE, 1.0])
+    found = invert(chances, uniforms)
+    assert int(found.max()) < 660 and int(found.min()) >= 40
+    assert float(chances.gather(2, found[..., None]).min()) > 0
+
+
+def test_invert_gives_the_frequencies() -> None:
+    chances = np.array([0.05, 0.0, 0.25, 0.4, 0.1, 0.2, 0.0])
+    uniforms = torch.from_numpy(np.random.default_rng(0).random((1, 20_000), np.float32))
+    found = invert(torch.from_numpy(chances.astype(np.float32)).expand(1, 20_000, 7), uniforms)
+    counts = np.bincount(found[0].numpy(), minlength=7)
+    assert counts[1] == counts[6] == 0
+    expected = 20_000 * chances[chances > 0]
+    assert ((counts[chances > 0] - expected) ** 2 / expected).sum() < 18.5  # chi-square, 4 degrees, 0.1 %
+
+
+def test_sampling_gives_the_frequencies() -> None:
+    """Pairs of customers come as often as teacher forcing says they should."""
+    problem = generate("cvrp", 4, seed=3)[0]
+    network = tiny(seed_bits=1)
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    pairs = [(a, b) for a in range(1, 5) for b in range(1, 5) if a != b]
+    uniforms = torch.from_numpy(np.random.default_rng(5).random((1, 20_000, 2), np.float32))
+    rollouts = sample(network, inputs, Draws(torch.ones(1, 20_000, 1), uniforms))
+    assert rollouts is not None
+    with torch.no_grad():
+        expected = 20_000 * network(inputs, torch.tensor([pairs]), torch.ones(1, 12, 1))[0].exp().numpy()
+    assert expected.min() > 5
+    counts = np.array([int((rollouts.removed[0] == torch.tensor(pair)).all(-1).sum()) for pair in pairs])
+    assert counts.sum() == 20_000
+    assert ((counts - expected) ** 2 / expected).sum() < 31.3  # chi-square, 11 degrees, 0.1 %
+
+
+# --- rollouts --------------------------------------------------------------------------------------------
+
+
+def test_rollouts_do_not_hear_each_other() -> None:
+    """A rollout follows from its own seed and numbers: others beside it, in any order, change nothing."""
+    problem = generate("cvrp", 12, seed=1)[0]
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    network, draws = tiny(), draw(np.random.default_rng(0), 1, 9, 5, 5)
+    whole = sample(network, inputs, draws)
+    part = sample(network, inputs, Draws(draws.seeds[:, [7, 2]], draws.uniforms[:, [7, 2]]))
+    assert whole is not None and part is not None
+    assert torch.equal(whole.removed[:, [7, 2]], part.removed)
+    assert torch.allclose(whole.log_probability[:, [7, 2]], part.log_probability, rtol=0, atol=1e-5)
+
+
+def test_a_rollout_begins_with_the_shorter_one() -> None:
+    problem = generate("cvrp", 12, seed=1)[0]
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    network, draws = tiny(), draw(np.random.default_rng(0), 1, 9, 5, 5)
+    whole = sample(network, inputs, draws)
+    part = sample(network, inputs, Draws(draws.seeds, draws.uniforms[:, :, :2]))
+    assert whole is not None and part is not None
+    assert torch.equal(whole.removed[:, :, :2], part.removed)
+
+
+def test_sampling_needs_no_gradient() -> None:
+    problem = generate("cvrp", 6, seed=1)[0]
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    rollouts = sample(tiny(), inputs, draw(np.random.default_rng(0), 1, 2, 3, 5))
+    assert rollouts is not None and not rollouts.log_probability.requires_grad
+
+
+def test_deadline() -> None:
+    problem = generate("cvrp", 6, seed=1)[0]
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    draws = draw(np.random.default_rng(0), 1, 2, 3, 5)
+    assert sample(tiny(), inputs, draws, deadline=time.perf_counter()) is None
+    assert sample(tiny(), inputs, draws, deadline=time.perf_counter() + 3600) is not None
+
+
+# --- the policy ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["cvrp", "vrptw", "pcvrp", "pcvrptw"])
+def test_policy(variant: str) -> None:
+    problem = generate(variant, 9, seed=1)[0]
+    removed = Policy(tiny())(situation(problem, removals=7))
+    assert removed.shape == (3, 6, 7) and removed.dtype == np.int32
+    ordered = np.sort(removed, axis=-1)
+    assert ordered.min() >= 1 and ordered.max() <= 9
+    assert np.all(ordered[..., 1:] > ordered[..., :-1]), "nobody twice"
+    assert len({tuple(rollout) for chain in removed.tolist() for rollout in chain}) > 6
+
+
+def test_policy_follows_from_the_generator() -> None:
+    problem = generate("cvrp", 9, seed=1)[0]
+    first, again, other = (Policy(tiny())(situation(problem, random=np.random.default_rng(seed))) for seed in (4, 4, 5))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_policy_takes_out_everybody() -> None:
+    problem = generate("cvrp", 5, seed=1)[0]
+    removed = Policy(tiny())(situation(problem, removals=5))
+    assert np.array_equal(np.sort(removed, axis=-1), np.broadcast_to(np.arange(1, 6), (3, 6, 5)))
+    alone = generate("cvrp", 1, seed=1)[0]
+    assert np.array_equal(Policy(tiny())(situation(alone, removals=1)), np.ones((3, 6, 1)))
+
+
+@pytest.mark.parametrize("at_once", [1, 6 * 9, 2 * 6 * 9, 4 * 6 * 9, 10**9])
+def test_policy_in_parts(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    """Five chains of six rollouts over nine customers: one at a time, two, four and one, all."""
+    problem = generate("cvrp", 9, seed=1)[0]
+    whole = Policy(tiny())(situation(problem, chains=5))
+    sizes = []
+
+    class Counting(Policy):
+        def sample(self, inputs: Any, *rest: Any) -> Any:
+            sizes.append(len(inputs.nodes))
+            return super().sample(inputs, *rest)
+
+    monkeypatch.setattr(policy_module, "AT_ONCE", at_once)
+    assert np.array_equal(Counting(tiny())(situation(problem, chains=5)), whole)
+    assert sizes == {1: [1] * 5, 54: [1] * 5, 108: [2, 2, 1], 216: [4, 1]}.get(at_once, [5])
+
+
+def test_policy_when_time_is_up() -> None:
+    problem = generate("cvrp", 9, seed=1)[0]
+    removed = Policy(tiny())(situation(problem, deadline=time.perf_counter()))
+    assert removed.shape == (3, 0, 4) and removed.dtype == np.int32
+
+
+def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate("cvrp", 9, seed=1)[0]
+    monkeypatch.setattr(policy_module, "AT_ONCE", 1)
+
+    class Slowing(Policy):
+        seen = 0
+
+        def sample(self, inputs: Any, draws: Any, deadline: float | None = None) -> Any:
+            self.seen += 1
+            return super().sample(inputs, draws, deadline if self.seen < 3 else time.perf_counter())
+
+    policy = Slowing(tiny())
+    assert policy(situation(problem, deadline=time.perf_counter() + 3600)).shape == (3, 0, 4)
+    assert policy.seen == 3
+
+
+def test_policy_looks_at_the_solution() -> None:
+    problem = generate("cvrp", 9, seed=1)[0]
+    now = situation(problem, chains=1)
+    other = start(CpuEngine(), [problem], [0], 0, rounds=0)
+    then = replace(now, view=CpuEngine().view(other), random=np.random.default_rng(1))
+    policy = Policy(tiny())
+    assert not np.array_equal(policy(now), policy(then))
+
+
+def test_policy_may_be_used_for_one_problem_after_another() -> None:
+    first, second = generate("cvrp", 9, count=2, seed=1)
+    policy = Policy(tiny())
+    results = [policy(situation(problem)) for problem in (first, second, first)]
+    assert np.array_equal(results[0], results[2])
+    assert np.array_equal(results[1], Policy(tiny())(situation(second)))
+    larger = generate("vrptw", 15, seed=1)[0]
+    assert np.array_equal(policy(situation(larger, chains=2)), Policy(tiny())(situation(larger, chains=2)))
+
+
+def test_policy_may_be_used_with_other_chains() -> None:
+    """The same problem searched again by another number of chains, or otherwise augmented."""
+    problem = generate("cvrp", 9, seed=1)[0]
+    policy = Policy(tiny())
+    policy(situation(problem, chains=3))
+    assert np.array_equal(policy(situation(problem, chains=5)), Policy(tiny())(situation(problem, chains=5)))
+    turned = replace(situation(problem, chains=3), coordinates=augmentations(problem, 8)[5:])
+    fresh = replace(turned, random=np.random.default_rng(1))
+    assert np.array_equal(policy(turned), Policy(tiny())(fresh))
+
+
+def test_policy_reads_a_matrix_in_units_of_its_side() -> None:
+    far = np.array([[0, 10, 20], [10, 0, 80], [20, 40, 0]], float)
+    problem = Problem(distance=far, demand=[0, 1, 1], capacity=3)
+    seen = []
+
+    class Watching(Policy):
+        def sample(self, inputs: Any, *rest: Any) -> Any:
+            seen.append(inputs)
+            return super().sample(inputs, *rest)
+
+    Watching(tiny())(situation(problem, chains=2, removals=2))
+    assert seen[0].matrix.numpy() == pytest.approx(far / (80 / np.sqrt(2)), rel=1e-6)
+    assert seen[0].nodes.shape == (2, 3, 10)
