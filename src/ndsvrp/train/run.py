@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -52,7 +53,8 @@ def train(
 ) -> Outcome:
     """Train until the configured number of instances is reached, or time is up, or Ctrl-C asks for an end.
 
-    The run ends after a whole batch: before one that would not fit into `seconds` any more, judged by those before it.
+    The run ends after a whole batch: before one that would not fit into `seconds` any more together with the last
+    validation, judged by those before.
     `resume` goes on from the newest whole checkpoint in `out`, on a CPU along the very same trajectory.
     """
     began = perf_counter()
@@ -74,18 +76,18 @@ def train(
             run.validator = Validator(config, trainer.engine, place.device, cores)
             if trainer.batches == 0:
                 run.validate()  # the untrained network: what all later figures are compared to
-        slowest, stopped = 0.0, None
+        batch_seconds, stopped = 0.0, None
         while stopped is None:
             tick = perf_counter()
             tell("batch", {**trainer.train_batch(), "trained_seconds": run.trained()})
+            batch_seconds = max(0.9 * batch_seconds, perf_counter() - tick)
             run.after_batch()
-            slowest = max(0.9 * slowest, perf_counter() - tick)
-            left = None if seconds is None else seconds - (perf_counter() - began)
+            left = inf if seconds is None else seconds - (perf_counter() - began)
             if trainer.batches >= config.train.batches:
                 stopped = "instances"
             elif agreed(place, asked()):
                 stopped = "interrupted"
-            elif agreed(place, left is not None and left < 1.1 * slowest):
+            elif agreed(place, left < 1.1 * batch_seconds + run.end_seconds):
                 stopped = "time"
         return run.end(stopped, log)
 
@@ -101,7 +103,7 @@ class _Run:
         self.figures: dict[str, Any] = {}
         self.saved_at = perf_counter()
         self.saved: Path | None = None
-        self.saved_batches = -1
+        self.end_seconds = 0.0  #: that the last validation will take
         self._clock_shift = clock_shift
 
     def trained(self) -> float:
@@ -121,15 +123,17 @@ class _Run:
     def validate(self) -> None:
         """Measure the weights one would use."""
         if self.validator is not None:
+            tick = perf_counter()
             self.figures = self.validator.measure(self.trainer.average)
             self.tell("validation", {**_counters(self.trainer), "trained_seconds": self.trained(), **self.figures})
+            self.end_seconds = perf_counter() - tick
 
     def save(self) -> None:
         """Write a checkpoint."""
         if self.place.leads:
             state = capture(self.trainer, self.trained())
             self.saved = save_checkpoint(self.out, state, _card(state, self.origin, self.figures))
-        self.saved_at, self.saved_batches = perf_counter(), self.trainer.batches
+        self.saved_at = perf_counter()
 
     def end(self, stopped: str, log: Log | None) -> Outcome:
         """The last figures, the last checkpoint."""
