@@ -24,13 +24,15 @@ def describe(record: Any) -> list[tuple[str, Any, str]]:
 
 
 def require_record(record: Any, allowed: Allowed) -> None:
-    """Refuse a field that is not of its type (int, float, bool), not in its range, or not one of its words."""
+    """Refuse a field that is not of its type (int, float, bool, str), not in its range, or not one of its words."""
     for f in fields(record):
         value = getattr(record, f.name)
         if f.type == "int":
             require_whole(f.name, value)
         elif f.type == "float":
             require_number(f.name, value)
+        elif f.type == "str" and not isinstance(value, str):
+            raise NdsError(f"{f.name} must be text, got {value!r}")
         elif f.type == "bool" and not isinstance(value, bool):
             raise NdsError(f"{f.name} must be True or False, got {value!r}")
     for name, choice in allowed.items():

@@ -6,14 +6,20 @@ Randomness is an input: the seeds tell rollouts apart, one uniform number decide
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ndsvrp.engine.base import Ints
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network, pick
+
+PART = 20_000  # rollouts x customers that a thread works on at once: what stays in its caches
 
 
 class Draws(NamedTuple):
@@ -29,6 +35,10 @@ class Rollouts(NamedTuple):
     removed: Tensor  #: (B, K, M) int64 customers 1 … N, in the order of their selection
     log_probability: Tensor  #: (B, K) float32
 
+    def as_array(self) -> Ints:
+        """(B, K, M) int32: what an engine takes."""
+        return self.removed.to("cpu", torch.int32).numpy()
+
 
 def draw(random: np.random.Generator, batch: int, rollouts: int, removals: int, bits: int) -> Draws:
     """Random numbers for a batch. Seeds are drawn without replacement where there are enough of them."""
@@ -40,6 +50,48 @@ def draw(random: np.random.Generator, batch: int, rollouts: int, removals: int, 
     binary = (seeds[..., None] >> np.arange(bits)) & 1
     uniforms = random.random((batch, rollouts, removals), np.float32)
     return Draws(torch.from_numpy(binary.astype(np.float32)), torch.from_numpy(uniforms))
+
+
+def roll_out(
+    network: Network, inputs: Inputs, draws: Draws, *, threads: int = 1, deadline: float | None = None
+) -> Rollouts | None:
+    """Sample from the network: in bfloat16 on a GPU, in float32 on a CPU. None if the deadline passed meanwhile.
+
+    On a CPU the batch is cut into parts of a fixed size, each the work of one thread: that is faster than threads
+    within every operation, and rounding cannot depend on how many there are.
+    """
+    device = inputs.nodes.device
+    if device.type != "cpu":
+        with torch.autocast(device.type, torch.bfloat16):
+            return sample(network, inputs, draws, deadline)
+    batch, rollouts, _ = draws.uniforms.shape
+    size = max(1, PART // (rollouts * (inputs.nodes.shape[1] - 1)))
+    begins = range(0, batch, size)
+
+    def part(begin: int) -> Rollouts | None:
+        end = begin + size
+        some = Draws(draws.seeds[begin:end], draws.uniforms[begin:end])
+        return sample(network, inputs.part(begin, end), some, deadline)
+
+    with _one_torch_thread():
+        if min(threads, len(begins)) == 1:
+            parts = [part(begin) for begin in begins]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                parts = list(pool.map(part, begins))
+    whole = [found for found in parts if found is not None]
+    return Rollouts(*map(torch.cat, zip(*whole, strict=True))) if len(whole) == len(parts) else None
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """Operations of this thread, and of those it starts, are not spread over others."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @torch.no_grad()

@@ -30,6 +30,7 @@ class Situation:
     rollouts: int  #: K: removals wanted per chain
     removals: int  #: M: customers per removal, at most N
     random: np.random.Generator  #: seeded by (seed, iteration)
+    threads: int = 1  #: cores it may use; the outcome must not depend on it
     deadline: float | None = None  #: when time is up, by the clock of `time.perf_counter`
 
 

@@ -32,6 +32,7 @@ class Search:
     deconstruction: Deconstruction | None = None  #: None: the rule named by the settings, inside the engine
     init: Solution | None = None
     start_rounds: int = 100  #: of improving the start; see `improve_start`
+    threads: int = 1  #: for the deconstruction
     callback: Callable[[Progress], None] | None = None
     trace: list[TracePoint] = field(default_factory=list)
     iteration: int = 0
@@ -95,7 +96,8 @@ class Search:
             return None
         situation = Situation(
             self.problem, self.coordinates, self.engine.view(state), self.settings.rollouts,
-            self._recipe().removals, np.random.default_rng((self.seed, self.iteration, 0)), self.budget.deadline,
+            self._recipe().removals, np.random.default_rng((self.seed, self.iteration, 0)), self.threads,
+            self.budget.deadline,
         )  # fmt: skip
         return self.deconstruction(situation)
 

@@ -147,6 +147,7 @@ def solve(
         deconstruction=ruin if callable(ruin) else learned,
         init=init,
         start_rounds=0 if chosen.solver == "sisr" else 100,
+        threads=chosen.threads,
         callback=callback,
     )
     try:

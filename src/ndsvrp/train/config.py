@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ndsvrp.errors import NdsError
-from ndsvrp.generate.config import TEST_SEEDS, Layout
+from ndsvrp.generate.config import TEST_SEEDS, DepotPosition, Layout
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.records import documented, require_number, require_record, require_whole
 from ndsvrp.variants import VARIANTS
@@ -28,6 +28,7 @@ class Source:
     problem: str = documented("cvrp", "The variant: cvrp, vrptw, pcvrp, pcvrptw.")
     customers: tuple[int, ...] = documented((100,), "Sizes N; a batch has one of them, each as likely as any other.")
     layout: str = documented("", "Where customers are: uniform, clustered; empty: as the paper has it for the problem.")
+    depot: str = documented("", "Where the depot of clustered instances is: centred, cornered, random; empty: centred.")
     customers_per_route: tuple[float, ...] = documented(
         (), "(fewest, most): the capacity of each instance is drawn to fit so many; empty: as the layout has it."
     )
@@ -36,8 +37,9 @@ class Source:
     def __post_init__(self) -> None:
         object.__setattr__(self, "customers", _tuple("customers", self.customers))
         object.__setattr__(self, "customers_per_route", _tuple("customers_per_route", self.customers_per_route))
-        words = {"problem": tuple(VARIANTS), "layout": ("", *get_args(Layout)), "weight": (1e-9, 1e9)}
-        require_record(self, words)
+        require_record(self, SOURCE_RANGES)
+        if self.depot and self.where() != "clustered":
+            raise NdsError("depot is for clustered instances: the depot of uniform ones is anywhere")
         if not self.customers:
             raise NdsError("customers must name at least one size")
         for size in self.customers:
@@ -47,9 +49,14 @@ class Source:
         for mean in self.customers_per_route:
             require_number("customers_per_route", mean)
         if self.customers_per_route and not (
-            len(self.customers_per_route) == 2 and 1 <= self.customers_per_route[0] <= self.customers_per_route[1]
+            len(self.customers_per_route) == 2
+            and 1 <= self.customers_per_route[0] <= self.customers_per_route[1] <= 100_000
         ):
             raise NdsError(f"customers_per_route must be fewest and most, got {list(self.customers_per_route)}")
+
+    def where(self) -> str:
+        """The layout, the paper's choice made."""
+        return self.layout or VARIANTS[self.problem].layout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +95,11 @@ class Recipe:
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep", _tuple("keep", self.keep))
         require_record(self, RECIPE_RANGES)
+        for instances in self.keep:
+            require_whole("keep", instances)
         if self.seed in TEST_SEEDS:
             raise NdsError(f"seed {self.seed} belongs to the paper's test sets: train with another")
-        if not 0 < self.cold <= self.hot:
+        if not 0 < self.cold <= self.hot < float("inf"):
             raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
 
     @property
@@ -204,6 +213,12 @@ def _tuple(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+SOURCE_RANGES: dict[str, tuple[Any, ...]] = {
+    "problem": tuple(VARIANTS),
+    "layout": ("", *get_args(Layout)),
+    "depot": ("", *get_args(DepotPosition)),
+    "weight": (1e-9, 1e9),
+}
 _COUNT = (1, 2**40)
 RECIPE_RANGES: dict[str, tuple[Any, ...]] = {
     "seed": (0, 2**62),

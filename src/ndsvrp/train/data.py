@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ndsvrp.errors import NdsError
-from ndsvrp.generate import generate
+from ndsvrp.generate import Clustered, generate
 from ndsvrp.problem import Problem
 from ndsvrp.train.config import Source
 
@@ -53,7 +53,10 @@ def draw_batch(sources: Sequence[Source], seed: int, number: int, share: Share) 
 
 def instances(source: Source, customers: int, seed: int, first: int, count: int) -> list[Problem]:
     """Instances `first` … of a source: the same ones whoever draws them."""
-    made = generate(source.problem, customers, count=count, seed=seed, first=first, layout=source.layout or None)
+    clustered = Clustered(depot=source.depot) if source.depot else None  # type: ignore[arg-type]  # one of its words
+    made = generate(
+        source.problem, customers, count=count, seed=seed, first=first, layout=source.where(), clustered=clustered
+    )
     if not source.customers_per_route:
         return made
     return [_with_routes_of(source, problem, (seed, first + i, 1)) for i, problem in enumerate(made)]

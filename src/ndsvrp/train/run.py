@@ -183,7 +183,7 @@ def _trainer(
     engine = CpuEngine(threads=cores)
 
     def made() -> Trainer:
-        return Trainer(config, network, engine, place.device, place.rank, place.processes)
+        return Trainer(config, network, engine, place.device, place.rank, place.processes, cores)
 
     if resume:
         if init:

@@ -19,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ndsvrp.engine.base import Engine, Ints
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
-from ndsvrp.policy.rollout import Draws, Rollouts, draw, sample
+from ndsvrp.policy.rollout import Draws, Rollouts, draw, roll_out
 from ndsvrp.train.config import TrainConfig
 from ndsvrp.train.data import Batch, Share, draw_batch
 from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
@@ -38,6 +38,7 @@ class Trainer:
     device: torch.device
     rank: int = 0
     processes: int = 1
+    threads: int = 1
     batches: int = 0  #: done so far
     steps: int = 0  #: of the optimizer
     first_step: int = 0  #: from which the learning rate rises anew
@@ -94,11 +95,10 @@ class Trainer:
         with self._timed("rollout"):
             inputs = learning.shown()
             draws = self._draws(batch, i, recipe.rollouts, learning.removals)
-            rollouts = self._sample(inputs, draws)  # line 10
-            removed = rollouts.removed.to("cpu", torch.int32).numpy()
+            rollouts = self._roll_out(inputs, draws)  # line 10
         with self._timed("evaluate"):
             change = self.engine.evaluate(  # lines 11 to 13, and 18
-                learning.state, reconstruction(recipe, learning.removals), removed, recipe.rollouts,
+                learning.state, reconstruction(recipe, learning.removals), rollouts.as_array(), recipe.rollouts,
                 self._seed(batch), WARM_UP + i, keep_best=True,
             )  # fmt: skip
         with self._timed("gradient"):
@@ -161,9 +161,8 @@ class Trainer:
 
     # --- rollouts ------------------------------------------------------------------------------
 
-    def _sample(self, inputs: Inputs, draws: Draws) -> Rollouts:
-        with self._autocast():
-            rollouts = sample(self.network, inputs, draws)
+    def _roll_out(self, inputs: Inputs, draws: Draws) -> Rollouts:
+        rollouts = roll_out(self.network, inputs, draws, threads=self.threads)
         assert rollouts is not None  # there is no deadline
         return rollouts
 
@@ -171,7 +170,7 @@ class Trainer:
         def deconstruct(inputs: Inputs, j: int) -> Ints:
             removals = min(self.config.train.removals, batch.customers)
             draws = self._draws(batch, WARM_UP + j, self.config.train.warm_up_rollouts, removals)
-            return self._sample(inputs, draws).removed.to("cpu", torch.int32).numpy()
+            return self._roll_out(inputs, draws).as_array()
 
         return deconstruct
 

@@ -12,7 +12,7 @@ import torch
 from ndsvrp.engine.base import Engine
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.policy import Policy
-from ndsvrp.policy.rollout import draw
+from ndsvrp.policy.rollout import draw, roll_out
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Deconstruction
 from ndsvrp.search.solve import solve
@@ -55,7 +55,7 @@ class _Set:
     def __init__(self, validator: Validator, source: Source, customers: int, first: int) -> None:
         self.validator, self.config = validator, validator.config
         recipe, validation = self.config.train, self.config.validation
-        self.name = f"{source.problem}{customers}" + (f"-{source.layout}" if source.layout else "")
+        self.name = name_of(source, customers)
         problems = instances(source, customers, validation.seed, first, validation.states)
         self.learning: Learning = prepare(validator.engine, problems, recipe, validation.seed, first, validator.device)
         self.related = self._reward(None)
@@ -80,9 +80,10 @@ class _Set:
         if policy is not None:
             random = np.random.default_rng((self.config.validation.seed, 4))
             count, bits = len(learning.inputs.nodes), policy.network.config.seed_bits
-            rollouts = policy.sample(learning.shown(), draw(random, count, recipe.rollouts, learning.removals, bits))
+            draws = draw(random, count, recipe.rollouts, learning.removals, bits)
+            rollouts = roll_out(policy.network, learning.shown(), draws, threads=self.validator.threads)
             assert rollouts is not None  # there is no deadline
-            removed = rollouts.removed.to("cpu", torch.int32).numpy()
+            removed = rollouts.as_array()
         how = reconstruction(recipe, learning.removals, rule="related" if policy is None else None)
         change = learning.engine.evaluate(
             learning.state, how, removed, recipe.rollouts, self.config.validation.seed, EVALUATION, keep_best=False
@@ -100,6 +101,12 @@ class _Set:
             chains=validation.search_chains, threads=self.validator.threads,
             rollouts=recipe.rollouts, removals=recipe.removals, orders=recipe.orders,
         ).cost  # fmt: skip
+
+
+def name_of(source: Source, customers: int) -> str:
+    """`cvrp100-clustered-5:40`: problem, size, and what the source says beyond."""
+    routes = ":".join(f"{mean:g}" for mean in source.customers_per_route)
+    return "-".join(filter(None, (f"{source.problem}{customers}", source.layout, source.depot, routes)))
 
 
 def _ratio(reward: float, related: float) -> float | None:
