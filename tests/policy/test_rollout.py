@@ -14,10 +14,9 @@ import torch
 from ndsvrp import Problem, Situation
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
-from ndsvrp.policy import Network, NetworkConfig, Policy
-from ndsvrp.policy import policy as policy_module
-from ndsvrp.policy.inputs import static_inputs
-from ndsvrp.policy.rollout import Draws, draw, invert, sample
+from ndsvrp.policy import Network, NetworkConfig, Policy, rollout
+from ndsvrp.policy.inputs import Inputs, static_inputs
+from ndsvrp.policy.rollout import Draws, draw, invert, roll_out, sample
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.start import start
 
@@ -218,7 +217,7 @@ def test_policy(variant: str) -> None:
     ordered = np.sort(removed, axis=-1)
     assert ordered.min() >= 1 and ordered.max() <= 9
     assert np.all(ordered[..., 1:] > ordered[..., :-1]), "nobody twice"
-    assert len({tuple(rollout) for chain in removed.tolist() for rollout in chain}) > 6
+    assert len({tuple(one) for chain in removed.tolist() for one in chain}) > 6
 
 
 def test_policy_follows_from_the_generator() -> None:
@@ -236,21 +235,62 @@ def test_policy_takes_out_everybody() -> None:
     assert np.array_equal(Policy(tiny())(situation(alone, removals=1)), np.ones((3, 6, 1)))
 
 
-@pytest.mark.parametrize("at_once", [1, 6 * 9, 2 * 6 * 9, 4 * 6 * 9, 10**9])
-def test_policy_in_parts(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    """Five chains of six rollouts over nine customers: one at a time, two, four and one, all."""
+@pytest.fixture
+def sampled(monkeypatch: pytest.MonkeyPatch) -> list[Inputs]:
+    """What the network was given, part by part."""
+    seen: list[Inputs] = []
+    real = rollout.sample
+
+    def watching(network: Network, inputs: Inputs, *rest: Any) -> Any:
+        seen.append(inputs)
+        return real(network, inputs, *rest)
+
+    monkeypatch.setattr(rollout, "sample", watching)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("part", "sizes"), [(1, [1] * 5), (54, [1] * 5), (108, [2, 2, 1]), (216, [4, 1]), (10**9, [5])]
+)
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_policy_in_parts(
+    monkeypatch: pytest.MonkeyPatch, sampled: list[Inputs], part: int, sizes: list[int], threads: int
+) -> None:
+    """Five chains of six rollouts over nine customers: one by one, two, four and one, all; on any number of cores."""
     problem = generate("cvrp", 9, seed=1)[0]
+    monkeypatch.setattr(rollout, "PART", 10**9)
     whole = Policy(tiny())(situation(problem, chains=5))
-    sizes = []
+    sampled.clear()
+    monkeypatch.setattr(rollout, "PART", part)
+    assert np.array_equal(Policy(tiny())(situation(problem, chains=5, threads=threads)), whole)
+    assert sorted(len(inputs.nodes) for inputs in sampled) == sorted(sizes)
 
-    class Counting(Policy):
-        def sample(self, inputs: Any, *rest: Any) -> Any:
-            sizes.append(len(inputs.nodes))
-            return super().sample(inputs, *rest)
 
-    monkeypatch.setattr(policy_module, "AT_ONCE", at_once)
-    assert np.array_equal(Counting(tiny())(situation(problem, chains=5)), whole)
-    assert sizes == {1: [1] * 5, 54: [1] * 5, 108: [2, 2, 1], 216: [4, 1]}.get(at_once, [5])
+def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate("cvrp", 30, seed=1)[0]
+    inputs = static_inputs([problem], augmentations(problem, 8), "cpu").showing(situation(problem, 8).view)
+    monkeypatch.setattr(rollout, "PART", 3 * 16 * 30)
+    draws = draw(np.random.default_rng(0), 8, 16, 5, 5)
+    found = [roll_out(tiny(), inputs, draws, threads=threads) for threads in (1, 2, 3, 16)]
+    for other in found[1:]:
+        assert torch.equal(found[0].removed, other.removed)
+        assert torch.equal(found[0].log_probability, other.log_probability)
+    assert found[0].as_array().dtype == np.int32
+    assert np.array_equal(found[0].as_array(), found[0].removed.numpy())
+
+
+def test_threads_of_torch_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate("cvrp", 9, seed=1)[0]
+    torch.set_num_threads(2)
+    try:
+        Policy(tiny())(situation(problem))
+        assert torch.get_num_threads() == 2
+        monkeypatch.setattr(rollout, "sample", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            Policy(tiny())(situation(problem))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_policy_when_time_is_up() -> None:
@@ -259,20 +299,21 @@ def test_policy_when_time_is_up() -> None:
     assert removed.shape == (3, 0, 4) and removed.dtype == np.int32
 
 
-def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """All or nothing: chains of one step have the same number of rollouts."""
     problem = generate("cvrp", 9, seed=1)[0]
-    monkeypatch.setattr(policy_module, "AT_ONCE", 1)
+    real, calls = rollout.sample, []
 
-    class Slowing(Policy):
-        seen = 0
+    def slowing(network: Network, inputs: Inputs, draws: Draws, deadline: float | None = None) -> Any:
+        calls.append(deadline)
+        return real(network, inputs, draws, time.perf_counter() if len(calls) == 3 else deadline)
 
-        def sample(self, inputs: Any, draws: Any, deadline: float | None = None) -> Any:
-            self.seen += 1
-            return super().sample(inputs, draws, deadline if self.seen < 3 else time.perf_counter())
-
-    policy = Slowing(tiny())
-    assert policy(situation(problem, deadline=time.perf_counter() + 3600)).shape == (3, 0, 4)
-    assert policy.seen == 3
+    monkeypatch.setattr(rollout, "PART", 1)
+    monkeypatch.setattr(rollout, "sample", slowing)
+    late = time.perf_counter() + 3600
+    assert Policy(tiny())(situation(problem, threads=threads, deadline=late)).shape == (3, 0, 4)
+    assert calls == [late] * 3
 
 
 def test_policy_looks_at_the_solution() -> None:
@@ -305,16 +346,10 @@ def test_policy_may_be_used_with_other_chains() -> None:
     assert np.array_equal(policy(turned), Policy(tiny())(fresh))
 
 
-def test_policy_reads_a_matrix_in_units_of_its_side() -> None:
+def test_policy_reads_a_matrix_in_units_of_its_side(sampled: list[Inputs]) -> None:
     far = np.array([[0, 10, 20], [10, 0, 80], [20, 40, 0]], float)
     problem = Problem(distance=far, demand=[0, 1, 1], capacity=3)
-    seen = []
-
-    class Watching(Policy):
-        def sample(self, inputs: Any, *rest: Any) -> Any:
-            seen.append(inputs)
-            return super().sample(inputs, *rest)
-
-    Watching(tiny())(situation(problem, chains=2, removals=2))
-    assert seen[0].matrix.numpy() == pytest.approx(far / (80 / np.sqrt(2)), rel=1e-6)
-    assert seen[0].nodes.shape == (2, 3, 10)
+    Policy(tiny())(situation(problem, chains=2, removals=2))
+    assert sampled[0].matrix is not None
+    assert sampled[0].matrix.numpy() == pytest.approx(far / (80 / np.sqrt(2)), rel=1e-6)
+    assert sampled[0].nodes.shape == (2, 3, 10)
