@@ -1,7 +1,8 @@
 """A policy of one's own in the paper's search: a torch module that looks at all solutions at once.
 
 It sees what the learned policy sees, a `Situation`: the current solution of every chain as arrays (previous and next
-node, route), coordinates, random numbers; and says which customers to take out, (chains, K, M). The search does the rest.
+node, route), coordinates, random numbers; and says which customers to take out, (chains, K, M). The search does the
+rest.
 The one here scores customers by how much shorter their route would be without them, and by how close they are to the
 one chosen before. Its two weights are set by hand; a researcher's would be learned.
 """

@@ -2,9 +2,10 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from ndsvrp import models
 from ndsvrp.check import Report, Violation, check
 from ndsvrp.engine.base import View
-from ndsvrp.errors import EngineError, InstanceError, NdsError, NoSolutionError
+from ndsvrp.errors import CheckpointError, EngineError, InstanceError, NdsError, NoSolutionError
 from ndsvrp.generate import generate
 from ndsvrp.io import read, read_set, read_solution, write_set, write_solution
 from ndsvrp.metric import Metric
@@ -21,7 +22,7 @@ except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0+source"
 
 __all__ = [
-    "Deconstruction", "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError", "Problem", "Progress",
-    "Report", "Result", "Route", "Settings", "Situation", "Solution", "View", "Violation", "check", "generate", "read",
-    "read_set", "read_solution", "solve", "write_set", "write_solution",
+    "CheckpointError", "Deconstruction", "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError",
+    "Problem", "Progress", "Report", "Result", "Route", "Settings", "Situation", "Solution", "View", "Violation",
+    "check", "generate", "models", "read", "read_set", "read_solution", "solve", "write_set", "write_solution",
 ]  # fmt: skip

@@ -95,6 +95,7 @@ def test_ablations(problem: str, name: str, changes: dict[str, bool]) -> None:
 def test_generalization(name: str, sources: list[tuple[str, tuple[int, int]]]) -> None:
     config = read(f"generalization/{name}")
     assert [(source.layout, source.customers_per_route) for source in config.data] == sources
+    assert all(source.depot == ("random" if source.layout == "clustered" else "") for source in config.data)
     assert {(source.problem, source.customers, source.weight) for source in config.data} == {("cvrp", (500,), 1.0)}
     assert config.train == read("cvrp-100").train
     assert config.network == NetworkConfig.paper()
