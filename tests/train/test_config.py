@@ -186,7 +186,7 @@ def test_not_toml(write: Any, tmp_path: Path) -> None:
         ("seed = 3", "unknown table 'seed' (known: network, train, validation, data)"),
         ("[validation]\nrate = 3", "validation: unknown field 'rate' (known: every, seed, states, search_instances, "
          "search_iterations, search_chains)"),
-        ("[[data]]\n[[data]]\nsize = 3", "data 2: unknown field 'size' (known: problem, customers, layout, "
+        ("[[data]]\n[[data]]\nsize = 3", "data 2: unknown field 'size' (known: problem, customers, layout, depot, "
          "customers_per_route, weight)"),
         # kinds of tables
         ("train = 3", "train must be a table"),
@@ -242,6 +242,14 @@ def test_message(write: Any, text: str, message: str) -> None:
 def test_unknown_layout(write: Any) -> None:
     message = refusal(write("[[data]]\nlayout = 'grid'"))
     assert message.startswith("data 1: layout ") and "uniform, clustered" in message and "'grid'" in message
+
+
+def test_depot(write: Any) -> None:
+    file = write("[[data]]\nproblem = 'vrptw'\ndepot = 'cornered'")
+    assert read_config(file).data == (Source(problem="vrptw", depot="cornered"),)
+    message = refusal(write("[[data]]\ndepot = 'cornered'"))  # a uniform cvrp
+    assert message == "data 1: depot is for clustered instances: the depot of uniform ones is anywhere"
+    assert "'middle'" in refusal(write("[[data]]\nlayout = 'clustered'\ndepot = 'middle'"))
 
 
 def test_unknown_field_of_the_recipe_lists_all(write: Any) -> None:
