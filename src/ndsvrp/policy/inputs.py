@@ -40,6 +40,17 @@ class Inputs:
         previous, following, route = (torch.from_numpy(part).to(device, torch.int64) for part in view)
         return replace(self, previous=previous, next=following, route=route)
 
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All of them, as `of_tensors` takes them back."""
+        parts = (self.nodes, self.previous, self.next, self.route)
+        return parts if self.matrix is None else (*parts, self.matrix)
+
+    @classmethod
+    def of_tensors(cls, *parts: Tensor) -> Inputs:
+        """The opposite of `tensors`."""
+        nodes, previous, following, route, *matrix = parts
+        return cls(nodes, matrix[0] if matrix else None, previous, following, route)
+
     def part(self, begin: int, end: int) -> Inputs:
         """Some of the batch."""
         cut = {name: getattr(self, name)[begin:end] for name in ("nodes", "previous", "next", "route")}

@@ -9,7 +9,7 @@ from ndsvrp.engine.base import Ints
 from ndsvrp.metric import Floats
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
-from ndsvrp.policy.rollout import draw, roll_out
+from ndsvrp.policy.rollout import Sampler, draw
 from ndsvrp.ruin import Situation
 
 
@@ -19,6 +19,7 @@ class Policy:
     def __init__(self, network: Network, device: str | torch.device = "cpu") -> None:
         self.device = torch.device(device)
         self.network = network.to(self.device).eval()
+        self.sampler = Sampler(self.network)
         self._coordinates: Floats | None = None  #: those that the inputs were made of
         self._inputs: Inputs | None = None
 
@@ -26,8 +27,8 @@ class Policy:
         """(chains, K, M) int32 customers, in the order of reinsertion; no rollouts if time was up before."""
         inputs = self._static(situation).showing(situation.view)
         shape = len(inputs.nodes), situation.rollouts, situation.removals
-        draws = draw(situation.random, *shape, self.network.config.seed_bits)
-        rollouts = roll_out(self.network, inputs, draws, threads=situation.threads, deadline=situation.deadline)
+        draws = draw(situation.random, *shape, self.network.config.seed_bits).on(self.device)
+        rollouts = self.sampler(inputs, draws, threads=situation.threads, deadline=situation.deadline)
         if rollouts is None:
             return np.empty((shape[0], 0, shape[2]), np.int32)
         return rollouts.as_array()

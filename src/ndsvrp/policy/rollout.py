@@ -18,6 +18,7 @@ from torch import Tensor
 from ndsvrp.engine.base import Ints
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network, pick
+from ndsvrp.policy.recorded import Recordings, low_precision
 
 PART = 20_000  # rollouts x customers that a thread works on at once: what stays in its caches
 
@@ -27,6 +28,10 @@ class Draws(NamedTuple):
 
     seeds: Tensor  #: (B, K, bits) float32 of 0 and 1
     uniforms: Tensor  #: (B, K, M) float32 in [0, 1)
+
+    def on(self, device: torch.device) -> Draws:
+        """The same on a device."""
+        return Draws(self.seeds.to(device), self.uniforms.to(device))
 
 
 class Rollouts(NamedTuple):
@@ -52,35 +57,50 @@ def draw(random: np.random.Generator, batch: int, rollouts: int, removals: int, 
     return Draws(torch.from_numpy(binary.astype(np.float32)), torch.from_numpy(uniforms))
 
 
-def roll_out(
-    network: Network, inputs: Inputs, draws: Draws, *, threads: int = 1, deadline: float | None = None
-) -> Rollouts | None:
-    """Sample from the network: in bfloat16 on a GPU, in float32 on a CPU. None if the deadline passed meanwhile.
+class Sampler:
+    """Samples from a network: in bfloat16 and as CUDA graphs on a GPU, in float32 on a CPU.
 
     On a CPU the batch is cut into parts of a fixed size, each the work of one thread: that is faster than threads
     within every operation, and rounding cannot depend on how many there are.
     """
-    device = inputs.nodes.device
-    if device.type != "cpu":
-        with torch.autocast(device.type, torch.bfloat16):
-            return sample(network, inputs, draws, deadline)
-    batch, rollouts, _ = draws.uniforms.shape
-    size = max(1, PART // (rollouts * (inputs.nodes.shape[1] - 1)))
-    begins = range(0, batch, size)
 
-    def part(begin: int) -> Rollouts | None:
-        end = begin + size
-        some = Draws(draws.seeds[begin:end], draws.uniforms[begin:end])
-        return sample(network, inputs.part(begin, end), some, deadline)
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self._recordings = Recordings(self._sample)
 
-    with _one_torch_thread():
-        if min(threads, len(begins)) == 1:
-            parts = [part(begin) for begin in begins]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                parts = list(pool.map(part, begins))
-    whole = [found for found in parts if found is not None]
-    return Rollouts(*map(torch.cat, zip(*whole, strict=True))) if len(whole) == len(parts) else None
+    def __call__(
+        self, inputs: Inputs, draws: Draws, *, threads: int = 1, deadline: float | None = None
+    ) -> Rollouts | None:
+        """Roll the policy out. None if the deadline (of `time.perf_counter`) passed meanwhile."""
+        if inputs.nodes.device.type == "cpu":
+            return self._in_parts(inputs, draws, threads, deadline)
+        if deadline is not None and time.perf_counter() >= deadline:
+            return None
+        removed, log_probability = self._recordings(*draws, *inputs.tensors())
+        return Rollouts(removed.clone(), log_probability.clone())
+
+    def _sample(self, seeds: Tensor, uniforms: Tensor, *inputs: Tensor) -> Rollouts | None:
+        with low_precision(seeds.device):
+            return sample(self.network, Inputs.of_tensors(*inputs), Draws(seeds, uniforms))
+
+    def _in_parts(self, inputs: Inputs, draws: Draws, threads: int, deadline: float | None) -> Rollouts | None:
+        batch, rollouts, _ = draws.uniforms.shape
+        size = max(1, PART // (rollouts * (inputs.nodes.shape[1] - 1)))
+        begins = range(0, batch, size)
+
+        def part(begin: int) -> Rollouts | None:
+            end = begin + size
+            some = Draws(draws.seeds[begin:end], draws.uniforms[begin:end])
+            return sample(self.network, inputs.part(begin, end), some, deadline)
+
+        with _one_torch_thread():
+            if min(threads, len(begins)) == 1:
+                parts = [part(begin) for begin in begins]
+            else:
+                with ThreadPoolExecutor(threads) as pool:
+                    parts = list(pool.map(part, begins))
+        whole = [found for found in parts if found is not None]
+        return Rollouts(*map(torch.cat, zip(*whole, strict=True))) if len(whole) == len(parts) else None
 
 
 @contextmanager
@@ -97,8 +117,7 @@ def _one_torch_thread() -> Iterator[None]:
 @torch.no_grad()
 def sample(network: Network, inputs: Inputs, draws: Draws, deadline: float | None = None) -> Rollouts | None:
     """Roll the policy out. None if the deadline (of `time.perf_counter`) passed before the last selection."""
-    seeds = draws.seeds.to(inputs.nodes.device)
-    uniforms = draws.uniforms.to(inputs.nodes.device)
+    seeds, uniforms = draws
     memory = network.encode(inputs)
     batch, rollouts, removals = uniforms.shape
     allowed = torch.ones(batch, rollouts, memory.gates.shape[1], dtype=torch.bool, device=seeds.device)

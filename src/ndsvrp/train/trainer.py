@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -19,7 +19,8 @@ from torch.nn.parallel import DistributedDataParallel
 from ndsvrp.engine.base import Engine, Ints
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
-from ndsvrp.policy.rollout import Draws, Rollouts, draw, roll_out
+from ndsvrp.policy.recorded import Recordings, low_precision
+from ndsvrp.policy.rollout import Draws, Rollouts, Sampler, draw
 from ndsvrp.train.config import TrainConfig
 from ndsvrp.train.data import Batch, Share, draw_batch
 from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
@@ -51,6 +52,13 @@ class Trainer:
         self.optimizer = torch.optim.Adam(
             self.network.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay
         )
+        self.sampler = Sampler(self.network)
+        gradients = [torch.zeros_like(parameter) for parameter in self.network.parameters()]
+        for parameter, gradient in zip(self.network.parameters(), gradients, strict=True):
+            parameter.grad = gradient  # they stay where they are: recordings add to them
+        # Processes exchange gradients while these are computed, which cannot be recorded.
+        recorded = self.device.type == "cuda" and self.processes == 1
+        self.gradient: Callable[..., Tensor] = Recordings(self._gradient, gradients) if recorded else self._gradient
         self.share = Share.of(recipe.batch, self.rank, self.processes)
         self.parallel: Any = DistributedDataParallel(self.network) if self.processes > 1 else self.network
 
@@ -101,20 +109,23 @@ class Trainer:
                 learning.state, reconstruction(recipe, learning.removals), rollouts.as_array(), recipe.rollouts,
                 self._seed(batch), WARM_UP + i, keep_best=True,
             )  # fmt: skip
-        with self._timed("gradient"):
+        with self._timed("gradient"), self._apart(last):
             taught = signal(torch.as_tensor(change), scale=recipe.scale_advantage)  # lines 14 and 15
             best = taught.best.to(self.device)
-            log_probability = self._log_probability(inputs, rollouts.removed, draws.seeds.to(self.device), best, last)
-            loss = loss_of(log_probability, taught.advantage.to(self.device))
-            with self._apart(last):
-                (weight * loss).backward()  # type: ignore[no-untyped-call]  # line 16
-        return taught, float(loss.detach())
+            rows = torch.arange(len(best), device=self.device)
+            loss = self.gradient(  # line 16
+                rollouts.removed[rows, best, None], draws.seeds[rows, best, None],
+                weight * taught.advantage.to(self.device), *inputs.tensors(),
+            )  # fmt: skip
+            return taught, float(loss) / weight
 
-    def _log_probability(self, inputs: Inputs, removed: Tensor, seeds: Tensor, best: Tensor, last: bool) -> Tensor:
-        """(B,) of the best rollouts, by teacher forcing."""
-        rows = torch.arange(len(best), device=self.device)
-        with self._apart(last), self._autocast():
-            return self.parallel(inputs, removed[rows, best, None], seeds[rows, best, None])[:, 0]  # type: ignore[no-any-return]
+    def _gradient(self, removed: Tensor, seeds: Tensor, advantage: Tensor, *inputs: Tensor) -> Tensor:
+        """Add the gradient of the loss of the best rollouts, (B, 1, M) and (B, 1, bits), to that of the weights."""
+        with low_precision(self.device):
+            log_probability = self.parallel(Inputs.of_tensors(*inputs), removed, seeds)[:, 0]
+        loss = loss_of(log_probability, advantage)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
 
     def _step(self) -> float:
         """The optimizer step; returns the norm of the gradient before it is clipped."""
@@ -124,14 +135,13 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate()
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=False)
         self.steps += 1
         if recipe.average:
             # Early on the mean forgets faster: it must not remember weights that knew nothing.
             decay = min(recipe.average, self.steps / (10.0 + self.steps))
             with torch.no_grad():
-                for mean, weight in zip(self.average.parameters(), self.network.parameters(), strict=True):
-                    mean.lerp_(weight, 1.0 - decay)
+                torch._foreach_lerp_(list(self.average.parameters()), list(self.network.parameters()), 1.0 - decay)
         return float(norm)
 
     def learning_rate(self) -> float:
@@ -157,12 +167,12 @@ class Trainer:
             draw(np.random.default_rng((self.config.train.seed, batch.first + b, 3, i)), 1, rollouts, removals, bits)
             for b in range(len(batch.problems))
         ]
-        return Draws(*(torch.cat(part) for part in zip(*parts, strict=True)))
+        return Draws(*(torch.cat(part) for part in zip(*parts, strict=True))).on(self.device)
 
     # --- rollouts ------------------------------------------------------------------------------
 
     def _roll_out(self, inputs: Inputs, draws: Draws) -> Rollouts:
-        rollouts = roll_out(self.network, inputs, draws, threads=self.threads)
+        rollouts = self.sampler(inputs, draws, threads=self.threads)
         assert rollouts is not None  # there is no deadline
         return rollouts
 
@@ -173,9 +183,6 @@ class Trainer:
             return self._roll_out(inputs, draws).as_array()
 
         return deconstruct
-
-    def _autocast(self) -> AbstractContextManager[Any]:
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
 
     def _apart(self, last: bool) -> AbstractContextManager[Any]:
         """While gradients accumulate, processes need not exchange them."""

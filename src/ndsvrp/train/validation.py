@@ -12,7 +12,7 @@ import torch
 from ndsvrp.engine.base import Engine
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.policy import Policy
-from ndsvrp.policy.rollout import draw, roll_out
+from ndsvrp.policy.rollout import draw
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Deconstruction
 from ndsvrp.search.solve import solve
@@ -80,8 +80,8 @@ class _Set:
         if policy is not None:
             random = np.random.default_rng((self.config.validation.seed, 4))
             count, bits = len(learning.inputs.nodes), policy.network.config.seed_bits
-            draws = draw(random, count, recipe.rollouts, learning.removals, bits)
-            rollouts = roll_out(policy.network, learning.shown(), draws, threads=self.validator.threads)
+            draws = draw(random, count, recipe.rollouts, learning.removals, bits).on(policy.device)
+            rollouts = policy.sampler(learning.shown(), draws, threads=self.validator.threads)
             assert rollouts is not None  # there is no deadline
             removed = rollouts.as_array()
         how = reconstruction(recipe, learning.removals, rule="related" if policy is None else None)

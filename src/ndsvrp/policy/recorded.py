@@ -1,0 +1,61 @@
+"""CUDA graphs: a function of tensors of fixed shapes, recorded once and replayed without the CPU in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+WARM_UPS = 3  # calls before the recording, in which libraries allocate what they keep
+
+
+class Recorded:
+    """A recording of `function(*inputs)`. Calls copy their inputs into it; what they return is overwritten by the next.
+
+    What the function reads besides its inputs, such as weights, is read anew at each replay.
+    """
+
+    def __init__(self, function: Callable[..., Any], inputs: tuple[Tensor, ...], changed: Sequence[Tensor]) -> None:
+        self._inputs = tuple(tensor.clone() for tensor in inputs)
+        before = [tensor.clone() for tensor in changed]
+        apart: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        apart.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(apart):
+            for _ in range(WARM_UPS):
+                function(*self._inputs)
+        torch.cuda.current_stream().wait_stream(apart)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._outputs = function(*self._inputs)
+        for tensor, value in zip(changed, before, strict=True):
+            tensor.copy_(value)
+
+    def __call__(self, *inputs: Tensor) -> Any:
+        """Replay with these inputs."""
+        for held, given in zip(self._inputs, inputs, strict=True):
+            held.copy_(given)
+        self._graph.replay()
+        return self._outputs
+
+
+class Recordings:
+    """One recording per combination of shapes. `changed` are tensors that the function adds to, such as gradients:
+    making a recording must not."""
+
+    def __init__(self, function: Callable[..., Any], changed: Sequence[Tensor] = ()) -> None:
+        self._function, self._changed = function, changed
+        self._made: dict[tuple[torch.Size, ...], Recorded] = {}
+
+    def __call__(self, *inputs: Tensor) -> Any:
+        """Replay the recording for these shapes; the first call makes it."""
+        shapes = tuple(tensor.shape for tensor in inputs)
+        if shapes not in self._made:
+            self._made[shapes] = Recorded(self._function, inputs, self._changed)
+        return self._made[shapes](*inputs)
+
+
+def low_precision(device: torch.device) -> torch.autocast:
+    """bfloat16 on a GPU, float32 on a CPU. Casts of weights are not cached: a recording would keep them for good."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda", cache_enabled=False)
