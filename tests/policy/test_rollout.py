@@ -16,7 +16,7 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy, rollout
 from ndsvrp.policy.inputs import Inputs, static_inputs
-from ndsvrp.policy.rollout import Draws, draw, invert, roll_out, sample
+from ndsvrp.policy.rollout import Draws, Sampler, draw, invert, sample
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.start import start
 
@@ -271,7 +271,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = static_inputs([problem], augmentations(problem, 8), "cpu").showing(situation(problem, 8).view)
     monkeypatch.setattr(rollout, "PART", 3 * 16 * 30)
     draws = draw(np.random.default_rng(0), 8, 16, 5, 5)
-    found = [roll_out(tiny(), inputs, draws, threads=threads) for threads in (1, 2, 3, 16)]
+    found = [Sampler(tiny())(inputs, draws, threads=threads) for threads in (1, 2, 3, 16)]
     for other in found[1:]:
         assert torch.equal(found[0].removed, other.removed)
         assert torch.equal(found[0].log_probability, other.log_probability)
