@@ -123,6 +123,19 @@ def test_no_space_has_these_distances() -> None:
     assert np.corrcoef(between(found)[away], between(points)[away])[0, 1] > 0.97
 
 
+def test_no_room_for_a_second_dimension() -> None:
+    """Distances that grow faster than the way: no eigenvalue but one is above 0, and a line is what is left."""
+    places = np.arange(20.0)
+    far = np.abs(places[:, None] - places) ** 1.5
+    points = scaled_down(far)
+    assert (
+        np.count_nonzero(np.linalg.eigvalsh(-0.5 * (np.eye(20) - 1 / 20) @ far**2 @ (np.eye(20) - 1 / 20)) > 1e-6) == 1
+    )
+    assert np.all(points[:, 1] == 0)
+    steps = np.diff(points[:, 0])
+    assert np.all(steps > 0) or np.all(steps < 0), "in their order"
+
+
 def test_streets() -> None:
     """City blocks: more than two dimensions are needed for these; the map is right in its outline."""
     places = np.array([(x, y) for x in range(7) for y in range(7)], float)
