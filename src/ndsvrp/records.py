@@ -39,7 +39,7 @@ def require_record(record: Any, allowed: Allowed) -> None:
         value = getattr(record, name)
         if isinstance(choice[0], str):
             if value not in choice:
-                raise NdsError(f"{name} must be one of {', '.join(choice)}, got '{value}'")
+                raise NdsError(f"{name} must be one of {', '.join(filter(None, choice))}, got '{value}'")
         elif not choice[0] <= value <= choice[1]:
             raise NdsError(f"{name} must be between {choice[0]:g} and {choice[1]:g}, got {value}")
 

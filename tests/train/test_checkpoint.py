@@ -42,7 +42,6 @@ def state_after(instances: int, *, average: float = 0.9, keep: tuple[int, ...] =
         batches=instances // 64,
         instances=instances,
         steps=2,
-        first_step=1,
         seconds=12.25,
         weights=network.state_dict(),
         exp_avg={name: values["exp_avg"] for name, values in adam.items()},
@@ -87,8 +86,8 @@ def test_round_trip_is_bitwise(tmp_path: Path, average: float) -> None:
     loaded = load_checkpoint(folder)
     assert bits(loaded) == bits(saved)
     assert loaded.config == saved.config
-    counters = (loaded.batches, loaded.instances, loaded.steps, loaded.first_step, loaded.seconds)
-    assert counters == (10, 640, 2, 1, 12.25)
+    counters = (loaded.batches, loaded.instances, loaded.steps, loaded.seconds)
+    assert counters == (10, 640, 2, 12.25)
     assert len(loaded.exp_avg) == len(loaded.weights) and loaded.step["start"].item() == 2
     assert len(loaded.average) == (len(loaded.weights) if average else 0)
 
@@ -119,7 +118,7 @@ def test_adam_goes_on_bit_by_bit(tmp_path: Path) -> None:
                 values = {name: optimizer.state[weight] for name, weight in network.named_parameters()}
                 moments = {part: {name: v[part] for name, v in values.items()} for part in PARTS[1:4]}
                 config = TrainConfig(network=TINY)
-                state = TrainingState(config, 1, 64, 1, 0, 1.0, dict(network.state_dict()), average={}, **moments)
+                state = TrainingState(config, 1, 64, 1, 1.0, dict(network.state_dict()), average={}, **moments)
                 loaded = load_checkpoint(save_checkpoint(tmp_path, state, tiny_card()))
                 network = tiny_network(seed=9)
                 network.load_state_dict(loaded.weights)
@@ -312,9 +311,9 @@ def test_bad_fields(tmp_path: Path, change: dict[str, Any], message: str) -> Non
     table = json.loads((folder / "training.json").read_text())
     (folder / "training.json").write_text(json.dumps({**table, **change}))
     assert refusal(folder).startswith(f"{folder}/training.json: {message}")
-    (folder / "training.json").write_text(json.dumps({**table, **change}).replace('"first_step"', '"fist_step"'))
+    (folder / "training.json").write_text(json.dumps({**table, **change}).replace('"steps"', '"stepz"'))
     if "format" not in change:
-        assert refusal(folder) == f"{folder}/training.json: first_step is missing"
+        assert refusal(folder) == f"{folder}/training.json: steps is missing"
 
 
 def test_changed_tensors(tmp_path: Path) -> None:

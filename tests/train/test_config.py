@@ -214,7 +214,7 @@ def test_not_toml(write: Any, tmp_path: Path) -> None:
         ("[train]\nstep_every = -1", "train: step_every must be between 0 and 1.04858e+06, got -1"),
         ("[train]\nhot = 0.1\ncold = 0.2", "train: temperatures must satisfy 0 < cold <= hot, got 0.2 and 0.1"),
         ("[train]\ncold = 0.0", "train: temperatures must satisfy 0 < cold <= hot, got 0.0 and 0.1"),
-        ("[validation]\nstates = 0", "validation: states must be between 1 and 1.04858e+06, got 0"),
+        ("[validation]\nstates = 0", "validation: states must be between 1 and 5000, got 0"),
         ("[[data]]\nweight = 0.0", "data 1: weight must be between 1e-09 and 1e+09, got 0.0"),
         ("[[data]]\ncustomers = [20, 0]", "data 1: customers must be between 1 and 100000, got 0"),
         ("[[data]]\ncustomers = []", "data 1: customers must name at least one size"),

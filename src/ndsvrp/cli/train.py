@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.live import Live
@@ -11,6 +11,9 @@ from rich.text import Text
 
 from ndsvrp.cli.words import amount, console, print_facts, say
 from ndsvrp.errors import NdsError
+
+if TYPE_CHECKING:
+    from ndsvrp.train.run import Outcome
 
 STOPPED = {"instances": "all instances seen", "time": "time limit", "interrupted": "interrupted"}
 
@@ -56,6 +59,13 @@ def train_command(
             settings, folder, seconds=time, resume=resume is not None, init=init, device=device, threads=threads,
             report=screen.show,
         )  # fmt: skip
+    if outcome.leads:
+        _print_end(outcome, quiet=quiet)
+    if outcome.stopped == "interrupted":
+        raise typer.Exit(130)
+
+
+def _print_end(outcome: Outcome, *, quiet: bool) -> None:
     if quiet:
         say(str(outcome.checkpoint))
         return
@@ -63,8 +73,6 @@ def train_command(
     if outcome.validation:
         facts.insert(0, ("reward", f"{_times(outcome.validation['reward_ratio'])} related removal"))
     print_facts(facts)
-    if outcome.stopped == "interrupted":
-        raise typer.Exit(130)
 
 
 class _Screen:

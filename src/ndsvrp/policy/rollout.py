@@ -93,7 +93,7 @@ class Sampler:
             some = Draws(draws.seeds[begin:end], draws.uniforms[begin:end])
             return sample(self.network, inputs.part(begin, end), some, deadline)
 
-        with _one_torch_thread():
+        with torch_threads(1):
             if min(threads, len(begins)) == 1:
                 parts = [part(begin) for begin in begins]
             else:
@@ -104,10 +104,10 @@ class Sampler:
 
 
 @contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """Operations of this thread, and of those it starts, are not spread over others."""
+def torch_threads(count: int) -> Iterator[None]:
+    """Operations of this thread, and of those it starts, are spread over so many."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:

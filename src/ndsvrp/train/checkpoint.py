@@ -45,7 +45,7 @@ KEPT = 2  #: checkpoints that are not deleted, counted from the newest
 
 _NAME = re.compile(r"checkpoint-(\d{9,})(~?)")  # ~: about to be replaced by one of the same name
 _TEMPORARY = re.compile(r"\.checkpoint-.*\.tmp")
-_COUNTERS = ("batches", "instances", "steps", "first_step", "seconds")
+_COUNTERS = ("batches", "instances", "steps", "seconds")
 _PARTS = ("weights", "exp_avg", "exp_avg_sq", "step", "average")
 
 Tensors = dict[str, Tensor]
@@ -60,7 +60,6 @@ class TrainingState:
     batches: int
     instances: int
     steps: int  #: of the optimizer
-    first_step: int  #: from which the learning rate rose
     seconds: float  #: trained, over all sittings
     weights: Tensors
     exp_avg: Tensors  #: Adam's mean of the gradients; empty before the first step

@@ -246,8 +246,8 @@ RECIPE_RANGES: dict[str, tuple[Any, ...]] = {
 VALIDATION_RANGES: dict[str, tuple[Any, ...]] = {
     "every": (0, 2**40),
     "seed": (0, 2**62),
-    "states": (1, 2**20),
-    "search_instances": (0, 2**20),
+    "states": (1, 5000),
+    "search_instances": (0, 5000),
     "search_iterations": (1, 2**20),
     "search_chains": (1, 2**20),
 }

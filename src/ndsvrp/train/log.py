@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ndsvrp.errors import NdsError
 from ndsvrp.io.result import plain
 
 LOG = "log.jsonl"
@@ -16,8 +17,11 @@ class Log:
     """Rows of a run, appended and never edited. `run`: what began; `batch`; `validation`; `end`."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._stream = (folder / LOG).open("a", encoding="utf-8")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._stream = (folder / LOG).open("a", encoding="utf-8")
+        except OSError as error:
+            raise NdsError(f"{folder}: cannot be written ({error.strerror})") from None
         self._board = _tensorboard(folder)
 
     def write(self, kind: str, row: dict[str, Any]) -> None:

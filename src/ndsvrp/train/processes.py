@@ -38,6 +38,7 @@ def joined(device: str) -> Iterator[Place]:
     torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo")
     try:
         yield Place(rank, processes, chosen)
+        torch.distributed.barrier()  # nobody leaves while another still works: that would break its connections
     finally:
         torch.distributed.destroy_process_group()
 

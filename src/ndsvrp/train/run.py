@@ -20,6 +20,7 @@ from ndsvrp.io.environment import environment, usable_cores
 from ndsvrp.models import find
 from ndsvrp.policy.model_file import ModelCard, load_model, read_model_file
 from ndsvrp.policy.network import Network
+from ndsvrp.policy.rollout import torch_threads
 from ndsvrp.train.checkpoint import TrainingState, checkpoints, is_kept, load_checkpoint, newest, save_checkpoint
 from ndsvrp.train.config import TrainConfig
 from ndsvrp.train.log import Log
@@ -36,6 +37,7 @@ class Outcome:
     """How a run ended."""
 
     checkpoint: Path
+    leads: bool  #: whether this process is the one that speaks
     stopped: str  #: `instances`, `time` or `interrupted`
     validation: dict[str, Any]
 
@@ -59,8 +61,7 @@ def train(
     """
     began = perf_counter()
     cores = threads or usable_cores()
-    torch.set_num_threads(cores)
-    with joined(device) as place, _asked_to_end() as asked:
+    with joined(device) as place, _asked_to_end() as asked, torch_threads(cores):
         trainer, earlier, origin = _trainer(config, out, place, cores, resume, init)
         log = Log(out) if place.leads else None
 
@@ -76,7 +77,8 @@ def train(
             run.validator = Validator(config, trainer.engine, place.device, cores)
             if trainer.batches == 0:
                 run.validate()  # the untrained network: what all later figures are compared to
-        batch_seconds, stopped = 0.0, None
+        batch_seconds = 0.0
+        stopped = "instances" if trainer.batches >= config.train.batches else None
         while stopped is None:
             tick = perf_counter()
             tell("batch", {**trainer.train_batch(), "trained_seconds": run.trained()})
@@ -142,7 +144,7 @@ class _Run:
         self.tell("end", {"stopped": stopped, **_counters(self.trainer), "trained_seconds": self.trained()})
         if log is not None:
             log.close()
-        return Outcome(self.saved or self.out, stopped, self.figures)
+        return Outcome(self.saved or self.out, self.place.leads, stopped, self.figures)
 
 
 def capture(trainer: Trainer, seconds: float) -> TrainingState:
@@ -155,7 +157,7 @@ def capture(trainer: Trainer, seconds: float) -> TrainingState:
     average = {} if trainer.average is trainer.network else trainer.average.state_dict()
     return TrainingState(
         trainer.config, trainer.batches, trainer.batches * trainer.config.train.batch, trainer.steps,
-        trainer.first_step, seconds, weights=trainer.network.state_dict(), average=average, **moments,
+        seconds, weights=trainer.network.state_dict(), average=average, **moments,
     )  # fmt: skip
 
 
@@ -171,7 +173,7 @@ def restore(trainer: Trainer, state: TrainingState) -> None:
                 "step": state.step[name].clone(),
                 **{part: tensor.to(parameter.device, copy=True) for part, tensor in held.items()},
             }
-    trainer.batches, trainer.steps, trainer.first_step = state.batches, state.steps, state.first_step
+    trainer.batches, trainer.steps = state.batches, state.steps
 
 
 def _trainer(

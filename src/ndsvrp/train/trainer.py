@@ -42,7 +42,6 @@ class Trainer:
     threads: int = 1
     batches: int = 0  #: done so far
     steps: int = 0  #: of the optimizer
-    first_step: int = 0  #: from which the learning rate rises anew
     seconds: dict[str, float] = field(default_factory=dict)  #: where the time of the last batch went
 
     def __post_init__(self) -> None:
@@ -78,13 +77,15 @@ class Trainer:
         before = learning.state.costs().mean()
         every = recipe.step_every or recipe.iterations
         rows = []
+        norm = rate = 0.0
         for i in range(recipe.iterations):  # line 9
             last = (i + 1) % every == 0 or i + 1 == recipe.iterations
             taught, loss = self._iteration(batch, learning, i, 1.0 / every, last=last)
             rows.append([taught.reward.mean(), taught.mean.mean(), (taught.reward > 0).double().mean(), loss])
             if last:
                 with self._timed("optimizer"):
-                    norm = self._step()  # line 20
+                    rate = self.learning_rate()
+                    norm = self._step(rate)  # line 20
         reward, mean, improved, loss = over_processes(torch.tensor(rows, dtype=torch.float64).mean(dim=0)).tolist()
         self.batches += 1
         return {
@@ -92,7 +93,7 @@ class Trainer:
             "problem": batch.problem, "customers": batch.customers,
             "cost_before": float(before), "cost_after": float(learning.state.costs().mean()),
             "best_reward": reward, "mean_reward": mean, "improved": improved, "loss": loss,
-            "gradient": norm, "learning_rate": self.learning_rate(), "seconds": dict(self.seconds),
+            "gradient": norm, "learning_rate": rate, "seconds": dict(self.seconds),
         }  # fmt: skip
 
     def _iteration(
@@ -127,13 +128,13 @@ class Trainer:
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
-    def _step(self) -> float:
-        """The optimizer step; returns the norm of the gradient before it is clipped."""
+    def _step(self, rate: float) -> float:
+        """The optimizer step at this learning rate; returns the norm of the gradient before it is clipped."""
         recipe = self.config.train
         limit = recipe.clip_gradient or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), limit)
         for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate()
+            group["lr"] = rate
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=False)
         self.steps += 1
@@ -145,9 +146,9 @@ class Trainer:
         return float(norm)
 
     def learning_rate(self) -> float:
-        """Rising over the first steps of a run or after --init, then along the schedule."""
+        """Of the next step: rising over the first steps of a run, then along the schedule."""
         recipe = self.config.train
-        rise = min(1.0, (self.steps - self.first_step + 1) / max(1, recipe.warm_up_steps))
+        rise = min(1.0, (self.steps + 1) / max(1, recipe.warm_up_steps))
         fall = 1.0
         if recipe.schedule == "cosine":
             way = min(1.0, self.steps / recipe.horizon)

@@ -21,6 +21,7 @@ from ndsvrp.train.data import instances
 from ndsvrp.train.loss import signal
 from ndsvrp.train.states import Learning, prepare, reconstruction
 
+MOST = 5_000  # instances of a kind in a set, as the configuration has it
 EVALUATION = 1 << 33  # number of the iteration by which evaluations draw their random numbers
 
 
@@ -35,7 +36,7 @@ class Validator:
 
     def __post_init__(self) -> None:
         self.sets = [
-            _Set(self, source, customers, 10_000 * number)
+            _Set(self, source, customers, 2 * MOST * number)
             for number, (source, customers) in enumerate(
                 (source, customers) for source in self.config.data for customers in source.customers
             )
@@ -59,7 +60,7 @@ class _Set:
         problems = instances(source, customers, validation.seed, first, validation.states)
         self.learning: Learning = prepare(validator.engine, problems, recipe, validation.seed, first, validator.device)
         self.related = self._reward(None)
-        self.searched = instances(source, customers, validation.seed, first + 5_000, validation.search_instances)
+        self.searched = instances(source, customers, validation.seed, first + MOST, validation.search_instances)
         self.related_cost = self._cost("related") if self.searched else None
 
     def measure(self, network: Network) -> dict[str, Any]:
