@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "chains.hpp"
+#include "ndsvrp/solution.hpp"
 #include "neighbours.hpp"
 
 namespace nb = nanobind;
@@ -34,6 +35,9 @@ template <class T> Out<T> array(std::vector<T>&& data, std::initializer_list<siz
 }
 
 const Core& pick_core(const std::string& isa) {
+#ifdef NDS_HAS_TEAM
+  if (isa == "team") return core_team;
+#endif
 #ifdef NDS_HAS_AVX2
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
   if (isa == "avx2" || (isa == "auto" && avx2)) {
@@ -82,7 +86,7 @@ class Chains {
       : core_(pick_core(isa)),
         instances_(std::move(instances)) {
     for (size_t i = 0; i < which.size(); ++i)
-      chains_.emplace_back(instances_.at(which.data()[i])->in, core_);
+      chains_.emplace_back(instances_.at(which.data()[i])->in);
     for (auto& instance : instances_) largest_ = std::max(largest_, instance->in.n);
     for (auto& data : chains_) {
       core_.clear(data.in(), data.chain);
@@ -114,12 +118,13 @@ class Chains {
     std::atomic<i64> steps_made{0};
     const Alarm alarm(seconds, stop_);
     const i32 steps = i32(temperature.shape(1));
-    run(threads, size(), [&](Scratch& scratch, i32 i) {
+    run(threads, size(), [&](Scratch* scratch, i32 i) {
       ChainData& data = chains_[i];
       const i32* removed = given ? given->data() + i64(i) * steps * recipe.removals : nullptr;
       steps_made +=
           core_.improve(data.in(), data.chain, scratch, recipe, removed,
-                        temperature.data() + i64(i) * steps, from, to, key(seed, iteration, i));
+                        temperature.data() + i64(i) * steps, from, to, key(seed, iteration, i),
+                        &stop_);
     });
     return steps_made;
   }
@@ -132,20 +137,20 @@ class Chains {
       const auto removed = [&](i32 i) {
         return given ? given->data() + i64(i) * rollouts * recipe.removals : nullptr;
       };
-      run(threads, size() * rollouts, [&](Scratch& scratch, i32 task) {
+      run(threads, size() * rollouts, [&](Scratch* scratch, i32 task) {
         const i32 i = task / rollouts, k = task % rollouts;
         ChainData& data = chains_[i];
         deltas[task] = core_.evaluate(data.in(), data.chain, scratch, recipe, removed(i), k,
-                                      key(seed, iteration, i), false);
+                                      key(seed, iteration, i), false, &stop_);
       });
       if (keep_best) {
-        run(threads, size(), [&](Scratch& scratch, i32 i) {
+        run(threads, size(), [&](Scratch* scratch, i32 i) {
           const auto row = deltas.begin() + i64(i) * rollouts;
           const auto best = std::min_element(row, row + rollouts);
           ChainData& data = chains_[i];
           if (*best < 0) {
             core_.evaluate(data.in(), data.chain, scratch, recipe, removed(i), i32(best - row),
-                           key(seed, iteration, i), true);
+                           key(seed, iteration, i), true, &stop_);
           }
         });
       }
@@ -214,12 +219,6 @@ class Chains {
   }
 
  private:
-  static void start_from_now(Chain& chain) {
-    chain.best_cost = chain.now.cost;
-    chain.best_missing = chain.now.absent_required;
-    chain.best_is_now = 1;
-  }
-
   u64 key(u64 seed, u64 iteration, i32 chain) const {
     return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), u64(chain));
   }
@@ -227,9 +226,8 @@ class Chains {
   template <class Task> void run(i32 threads, i32 count, Task task) {
     while (i32(scratch_.size()) < std::min(threads, count)) {
       scratch_.push_back(std::make_unique<ScratchData>(largest_, core_));
-      scratch_.back()->scratch.stop = &stop_;
     }
-    parallel(threads, count, [&](i32 worker, i32 i) { task(scratch_[worker]->scratch, i); });
+    parallel(threads, count, [&](i32 worker, i32 i) { task(scratch_[worker]->scratch.data(), i); });
   }
 
   const Core& core_;
