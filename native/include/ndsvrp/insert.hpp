@@ -172,6 +172,7 @@ NDS_FN void copy_draft(Draft& to, const Draft& from, bool all_routes, L lanes) {
 // turns into vectors.
 constexpr i32 kChunk = 64;
 constexpr i32 kGroup = 8;
+constexpr i32 kRoutes = 256;  // routes whose bounds are computed together
 
 // The costs of putting c after each of `count` places from p on; kNever where it does not fit.
 // Returns the least. Works on whole groups: places beyond the route hold old entries of the pool,
@@ -209,19 +210,19 @@ NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Places& at, i
 // by one lane, a chunk of places at a time.
 template <class R, class D>
 NDS_FN void scan_alone(const D& d, const typename R::Probe& probe, const Places& at,
-                       const Segment& seg, i32 index, i32 c, const Blinks& blinks, i32 turn,
-                       Choice& best) {
+                       i32 first, i32 size, i32 route, i32 index, i32 c, const Blinks& blinks,
+                       i32 turn, Choice& best) {
   i32 cost[kChunk + kGroup];
-  for (i32 begin = 0; begin <= seg.size; begin += kChunk) {
-    const i32 count = least(kChunk, seg.size + 1 - begin);
-    i32 low = price<R>(d, probe, at, seg.first + begin, count, c, cost);
+  for (i32 begin = 0; begin <= size; begin += kChunk) {
+    const i32 count = least(kChunk, size + 1 - begin);
+    i32 low = price<R>(d, probe, at, first + begin, count, c, cost);
     while (low <= best.cost && low != kNever) {
       i32 i = 0, next = kNever;
       for (; i < count; ++i) {
         if (cost[i] == low) {
-          const Choice choice{low, seg.route, begin + i, index};
+          const Choice choice{low, route, begin + i, index};
           if (!before(choice, best)) break;
-          if (!blinks.at(turn, seg.route, begin + i)) {
+          if (!blinks.at(turn, route, begin + i)) {
             best = choice;
             break;
           }
@@ -239,10 +240,10 @@ NDS_FN void scan_alone(const D& d, const typename R::Probe& probe, const Places&
 // its place; the way from there is the next lane's, so that the last lane has no position.
 template <class R, class D, class L>
 NDS_FN void scan_together(const D& d, const typename R::Probe& probe, const Places& at,
-                          const Segment& seg, i32 index, i32 c, const Blinks& blinks, i32 turn,
-                          L lanes, Choice& best) {
-  for (i32 begin = 0; begin <= seg.size; begin += L::W - 1) {
-    const i32 i = begin + lanes.lane, p = seg.first + least(i, seg.size + 1);
+                          i32 first, i32 size, i32 route, i32 index, i32 c, const Blinks& blinks,
+                          i32 turn, L lanes, Choice& best) {
+  for (i32 begin = 0; begin <= size; begin += L::W - 1) {
+    const i32 i = begin + lanes.lane, p = first + least(i, size + 1);
     const i32 node = at.node[p];
     const i32 to = d.length(node, c);
     const i32 from = lanes.from_next(D::symmetric ? to : d.length(c, node));
@@ -251,20 +252,20 @@ NDS_FN void scan_together(const D& d, const typename R::Probe& probe, const Plac
       time_to = d.time(node, c);
       time_from = lanes.from_next(d.time(c, node));
     }
-    if (i > seg.size || lanes.lane == L::W - 1) continue;
+    if (i > size || lanes.lane == L::W - 1) continue;
     if (!probe.fits_place(at, p, time_to, time_from)) continue;
-    const Choice choice{to + from - at.edge[p], seg.route, i, index};
-    if (before(choice, best) && !blinks.at(turn, seg.route, i)) best = choice;
+    const Choice choice{to + from - at.edge[p], route, i, index};
+    if (before(choice, best) && !blinks.at(turn, route, i)) best = choice;
   }
 }
 
 template <class R, class D, class L>
-NDS_FN void scan(const D& d, const typename R::Probe& probe, const Places& at, const Segment& seg,
-                 i32 index, i32 c, const Blinks& blinks, i32 turn, L lanes, Choice& best) {
+NDS_FN void scan(const D& d, const typename R::Probe& probe, const Places& at, i32 first, i32 size,
+                 i32 route, i32 index, i32 c, const Blinks& blinks, i32 turn, L lanes, Choice& best) {
   if constexpr (L::W > 1) {
-    scan_together<R>(d, probe, at, seg, index, c, blinks, turn, lanes, best);
+    scan_together<R>(d, probe, at, first, size, route, index, c, blinks, turn, lanes, best);
   } else {
-    scan_alone<R>(d, probe, at, seg, index, c, blinks, turn, best);
+    scan_alone<R>(d, probe, at, first, size, route, index, c, blinks, turn, best);
   }
 }
 
@@ -296,10 +297,6 @@ NDS_FN void bound_routes(const Instance& in, const Solution& s, const Probe& pro
   }
 }
 
-NDS_FN Segment segment_of(const Solution& s, i32 r) {
-  return Segment{s.first[r], s.size[r], s.load[r], r, 0};
-}
-
 // The best position in the routes that are not in the draft, as far as they may hold a better one.
 // Starts from and ends with a best of the whole team.
 template <class R, class D, class L>
@@ -317,20 +314,21 @@ NDS_FN void scan_rest(const Instance& in, const D& d, const Solution& s, const D
       Choice mine = best;
       while (pending != 0) {
         const i32 next = begin + first_bit(pending);
-        scan<R>(d, probe, s.at, segment_of(s, next), -1, c, blinks, turn, lanes, mine);
+        scan<R>(d, probe, s.at, s.first[next], s.size[next], next, -1, c, blinks, turn, lanes, mine);
         pending &= pending - 1;
         if (pending != 0) pending &= lanes.ballot(bound <= lanes.least_of(mine.cost));
       }
       best = lanes.best(mine);
     }
   } else {
-    i32 bound[kChunk];
-    for (i32 begin = 0; begin < s.routes; begin += kChunk) {
-      const i32 count = least(kChunk, s.routes - begin);
+    i32 bound[kRoutes];
+    for (i32 begin = 0; begin < s.routes; begin += kRoutes) {
+      const i32 count = least(kRoutes, s.routes - begin);
       bound_routes(in, s, probe, c, depot, begin, count, bound);
       for (i32 i = 0; i < count; ++i) {
         if (bound[i] > best.cost || bound[i] == kNever || draft.drafted[begin + i]) continue;
-        scan<R>(d, probe, s.at, segment_of(s, begin + i), -1, c, blinks, turn, lanes, best);
+        const i32 r = begin + i;
+        scan<R>(d, probe, s.at, s.first[r], s.size[r], r, -1, c, blinks, turn, lanes, best);
       }
     }
   }
@@ -457,7 +455,7 @@ NDS_DEEP void put_back(const Instance& in, const D& d, const Solution& s, Draft&
     for (i32 i = 0; i < draft.segments; ++i) {
       const Segment& seg = draft.segment[i];
       if (seg.size == 0 || !probe.fits_route(seg.load)) continue;
-      scan<R>(d, probe, draft.at, seg, i, c, greedy.blinks, turn, lanes, best);
+      scan<R>(d, probe, draft.at, seg.first, seg.size, seg.route, i, c, greedy.blinks, turn, lanes, best);
     }
     best = lanes.best(best);
     if (greedy.all_routes)

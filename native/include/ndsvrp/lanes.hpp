@@ -12,7 +12,7 @@
   #define NDS_DEEP __device__ __forceinline__  // called from one place only
 #else
   #define NDS_FN inline __attribute__((always_inline))
-  #define NDS_DEEP
+  #define NDS_DEEP __attribute__((noinline))
 #endif
 
 namespace nds {
