@@ -35,8 +35,9 @@ template <class T> Out<T> array(std::vector<T>&& data, std::initializer_list<siz
 }
 
 const Core& pick_core(const std::string& isa) {
-#ifdef NDS_HAS_TEAM
-  if (isa == "team") return core_team;
+#ifdef NDS_HAS_TEAMS
+  if (isa == "team5") return core_team5;
+  if (isa == "team32") return core_team32;
 #endif
 #ifdef NDS_HAS_AVX2
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");

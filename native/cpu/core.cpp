@@ -34,13 +34,14 @@ template <class Call> auto with_rules(const Instance& in, Call call) {
 
 #ifdef NDS_TEAM
 constexpr i32 kTeamsHere = kFiberTeams;
-template <class Call> auto with_crew(Chain& chain, Scratch* scratch, const volatile i32* stop, Call call) {
-  return run_fibers(chain, scratch, stop, call);
+template <class Call>
+auto with_crew(Chain& chain, Scratch* scratch, i32 orders, const volatile i32* stop, Call call) {
+  return run_fibers(chain, scratch, orders, stop, call);
 }
 #else
 constexpr i32 kTeamsHere = 1;
 template <class Call>
-auto with_crew(Chain& chain, Scratch* scratch, const volatile i32* stop, Call call) {
+auto with_crew(Chain& chain, Scratch* scratch, i32, const volatile i32* stop, Call call) {
   return call(chain, *scratch, Alone<OneLane>{OneLane{stop}});
 }
 #endif
@@ -49,7 +50,7 @@ i32 do_improve(const Instance& in, Chain& chain, Scratch* scratch, const Recipe&
                const i32* given, const double* temperature, i32 from, i32 to, u64 key,
                const volatile i32* stop) {
   return with_rules(in, [&]<class R, class D>() {
-    return with_crew(chain, scratch, stop, [&](Chain& mine, Scratch& own, auto crew) {
+    return with_crew(chain, scratch, recipe.orders, stop, [&](Chain& mine, Scratch& own, auto crew) {
       return improve<R, D>(in, mine, own, recipe, given, temperature, from, to, key, crew);
     });
   });
@@ -58,7 +59,7 @@ i32 do_improve(const Instance& in, Chain& chain, Scratch* scratch, const Recipe&
 i64 do_evaluate(const Instance& in, Chain& chain, Scratch* scratch, const Recipe& recipe,
                 const i32* given, i32 k, u64 key, bool keep, const volatile i32* stop) {
   return with_rules(in, [&]<class R, class D>() {
-    return with_crew(chain, scratch, stop, [&](Chain& mine, Scratch& own, auto crew) {
+    return with_crew(chain, scratch, recipe.orders, stop, [&](Chain& mine, Scratch& own, auto crew) {
       return evaluate<R, D>(in, mine, own, recipe, given, k, key, keep, crew);
     });
   });

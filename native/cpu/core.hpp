@@ -20,6 +20,7 @@ struct Core {
 
 extern const Core core_base;
 extern const Core core_avx2;
-extern const Core core_team;  // several lanes and teams, for tests
+extern const Core core_team5;  // teams of several lanes, for tests
+extern const Core core_team32;
 
 }  // namespace nds

@@ -17,7 +17,8 @@ NDS_FN i32 new_segment(Draft& draft, i32 route, i32 size, i32 load, bool all_rou
     return -1;
   }
   if (lanes.leads()) {
-    draft.segment[index] = Segment{draft.used, size, load, route, room};
+    Segment& seg = draft.segment[index];
+    seg.first = draft.used, seg.size = size, seg.load = load, seg.route = route, seg.room = room;
     if (all_routes) draft.drafted[route] = 1;
   }
   draft.segments = index + 1;
@@ -41,7 +42,7 @@ struct Stripped {
 
 // Copy a route without its marked customers to place `to` of the draft.
 template <class R, class D, class L>
-NDS_FN Stripped strip_route(const Instance& in, const D& d, const Solution& s, const u8* mark,
+NDS_FN Stripped strip_route(const Instance& in, const D& d, const Solution& s, const Flag* mark,
                             const Places& at, i32 to, i32 route, L lanes) {
   const i32 from = s.first[route], size = s.size[route];
   i32 kept = 0, last = 0;  // customers kept so far, and the place of the last one
@@ -334,19 +335,20 @@ NDS_FN void scan_rest(const Instance& in, const D& d, const Solution& s, const D
   }
 }
 
-// Give the segment room for one more customer.
-template <class R, class L> NDS_FN void grow(Draft& draft, Segment& seg, L lanes) {
-  if (seg.size + 3 <= seg.room) return;
-  const i32 room = seg.size + 3 + most(8, seg.size / 2);
-  if (draft.used + room > draft.room) {
+// Give the segment room for one more customer. Returns where it begins.
+template <class R, class L> NDS_FN i32 grow(Draft& draft, Segment& seg, L lanes) {
+  const i32 first = seg.first, size = seg.size;
+  if (size + 3 <= seg.room) return first;
+  const i32 room = size + 3 + most(8, size / 2), to = draft.used;
+  if (to + room > draft.room) {
     draft.full = 1;
-    return;
+    return first;
   }
-  copy_places<R>(draft.at, draft.used, draft.at, seg.first, seg.size + 2, lanes);
-  seg.first = draft.used;
-  seg.room = room;
+  copy_places<R>(draft.at, to, draft.at, first, size + 2, lanes);
   draft.used += room;
   lanes.sync();
+  if (lanes.leads()) seg.first = to, seg.room = room;
+  return to;
 }
 
 // Places p+1 … last move up by one.
@@ -388,25 +390,25 @@ NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& dra
                    s.size[r] + 2, lanes);
     lanes.sync();
   }
-  Segment seg = draft.segment[index];
-  grow<R>(draft, seg, lanes);
+  Segment& seg = draft.segment[index];
+  const i32 size = seg.size, load = seg.load;
+  const i32 first = grow<R>(draft, seg, lanes);
   if (draft.full) return;
   const Places& at = draft.at;
-  const i32 p = seg.first + choice.place, last = seg.first + seg.size + 1;
+  const i32 p = first + choice.place, last = first + size + 1;
   const i32 to = d.length(at.node[p], c), from = d.length(c, at.node[p + 1]);
   lanes.sync();
   shift<R>(at, p, last, lanes);
-  seg.size += 1;
-  seg.load += in.demand[c];
   lanes.sync();
   if (lanes.leads()) {
     at.node[p + 1] = c;
     at.edge[p] = to;
     at.edge[p + 1] = from;
-    draft.segment[index] = seg;
+    seg.size = size + 1;
+    seg.load = load + in.demand[c];
   }
   lanes.sync();
-  R::inserted(in, d, at, seg.first, seg.size, p + 1, lanes);
+  R::inserted(in, d, at, first, size + 1, p + 1, lanes);
   draft.delta += choice.cost - R::prize(in, c);
 }
 

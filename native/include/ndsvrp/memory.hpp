@@ -67,7 +67,7 @@ NDS_FN void carve(Carver& carver, Draft& draft, const Sizes& sizes) {
   carve(carver, draft.at, sizes.places, sizes.windows);
   draft.room = sizes.places - kBeyond;
   draft.segment = carver.take<Segment>(2 * sizes.removed);  // as many are touched, or opened after
-  draft.drafted = carver.take<u8>(sizes.routes);
+  draft.drafted = carver.take<Flag>(sizes.routes);
   draft.left_out = carver.take<i32>(sizes.removed);
 }
 
@@ -76,7 +76,7 @@ NDS_FN void carve_common(Carver& carver, Scratch& scratch, const Sizes& sizes) {
   carve(carver, scratch.stripped, sizes);
   scratch.removed = carver.take<i32>(sizes.removed);
   scratch.touched = carver.take<i32>(sizes.removed);
-  scratch.mark = carver.take<u8>(sizes.customers + 1);
+  scratch.mark = carver.take<Flag>(sizes.customers + 1);
   scratch.board = carver.take<Board>(1);
 }
 
@@ -86,11 +86,6 @@ NDS_FN void carve_own(Carver& carver, Scratch& scratch, const Sizes& sizes, bool
   carve(carver, scratch.trial, sizes);
   scratch.best = scratch.trial;
   if (several) carve(carver, scratch.best, sizes);
-}
-
-// Nothing is drafted, nobody is marked.
-NDS_FN void clear_flags(Draft& draft, const Sizes& sizes) {
-  for (i32 r = 0; r < sizes.routes; ++r) draft.drafted[r] = 0;
 }
 
 }  // namespace NDS_ISA

@@ -137,13 +137,14 @@ NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Places& fr
   lanes.sync();
   for (i32 begin = 1; begin <= seg.size; begin += L::W) {
     const i32 p = begin + lanes.lane;
-    const i32 c = p <= seg.size ? s.at.node[first + p] : 0;
+    const bool there = p <= seg.size;
+    const i32 c = there ? s.at.node[first + p] : 0;
     if constexpr (R::optional) {
-      u32 back = lanes.ballot(c != 0 && s.route_of[c] < 0);
+      u32 back = lanes.ballot(there && s.route_of[c] < 0);
       for (; back != 0; back &= back - 1)
         drop_absent(in, s, s.at.node[first + begin + first_bit(back)], lanes);
     }
-    if (c != 0) {
+    if (there) {
       s.route_of[c] = r;
       s.place_of[c] = p;
     }
@@ -191,7 +192,7 @@ NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const 
   const i32 before = s.routes;
   i32 emptied = 0;
   for (i32 i = 0; i < draft.segments; ++i) {
-    const Segment seg = draft.segment[i];
+    const Segment& seg = draft.segment[i];
     if (seg.route >= before) {  // new: its number is the next one, as segments stand in the order
                                 // of their making
       if (lanes.leads()) s.first[seg.route] = s.slot[seg.route] = s.size[seg.route] = 0;

@@ -14,7 +14,14 @@ using i32 = int;
 using u32 = unsigned int;
 using i64 = long long;
 using u64 = unsigned long long;
-using u8 = unsigned char;
+
+// Yes or no: small where memory is scarce. To a C++ compiler a byte may be part of anything, which
+// costs a CPU more than the memory is worth.
+#if defined(__CUDACC__)
+using Flag = unsigned char;
+#else
+using Flag = i32;
+#endif
 
 // Lengths, times and prizes are whole ticks, of at most 2^28. A required customer has this prize; a
 // limited fleet may leave it out all the same, and then it counts more than all optional ones
@@ -88,7 +95,7 @@ struct Draft {
   i32 full;        // there was too little room: what the draft says is worth nothing
   Segment* segment;
   i32 segments;
-  u8* drafted;    // by route: 1 if it has a segment; not kept where only such routes are looked at
+  Flag* drafted;  // by route: 1 if it has a segment; not kept where only such routes are looked at
   i32 routes;     // routes with customers, those of the solution counted in
   i32 opened;     // of them, new ones
   i64 delta;      // cost against the solution
@@ -115,7 +122,7 @@ struct Scratch {
   Draft stripped, trial, best;
   Places spare;  // as large as the pool of a solution
   i32 *removed, *order, *touched;
-  u8* mark;  // by customer: 1 while it is among the removed
+  Flag* mark;  // by customer: 1 while it is among the removed
   Board* board;
 };
 
