@@ -80,6 +80,34 @@ std::shared_ptr<InstanceData> make_instance(
   return data;
 }
 
+// Bytes that things take in the memory of a GPU: a solution, a chain (with its best tour and spare
+// places), what a crew has in common, what each of its teams has, the hot part of an instance.
+nb::tuple layout(i32 customers, bool windows, bool optional, bool points, bool whole, i32 removed,
+                 i32 routes, i32 places, bool several) {
+  const Sizes sizes{customers, windows, removed, routes, pool_for(customers), places};
+  const auto bytes = [&](auto call) {
+    Carver counter{nullptr, 0, 1};
+    call(counter);
+    return counter.used;
+  };
+  Solution s;
+  Scratch scratch;
+  Places spare;
+  Hot hot;
+  const u64 solution = bytes([&](Carver& carver) { carve(carver, s, sizes); });
+  const u64 chain = bytes([&](Carver& carver) {
+    carve(carver, s, sizes);
+    carver.take<i32>(2 * (customers + 1));
+    carve(carver, spare, sizes.pool, windows);
+  });
+  return nb::make_tuple(
+      solution, chain, bytes([&](Carver& carver) { carve_common(carver, scratch, sizes); }),
+      bytes([&](Carver& carver) { carve_own(carver, scratch, sizes, several); }),
+      bytes([&](Carver& carver) {
+        carve(carver, hot, customers + 1, windows, optional, points, whole);
+      }));
+}
+
 class Chains {
  public:
   Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> which,
@@ -254,6 +282,10 @@ NB_MODULE(_core, m) {
         "y"_a.none(), "scale"_a, "box_margin"_a, "xd"_a.none(), "yd"_a.none(), "whole_scale"_a,
         "whole_shift"_a, "length"_a.none(), "time"_a.none(), "near_count"_a, "rank"_a.none(),
         "sort_weight"_a);
+  m.def("layout", &layout, nb::kw_only(), "customers"_a, "windows"_a, "optional"_a, "points"_a,
+        "whole"_a, "removed"_a, "routes"_a, "places"_a, "several"_a);
+  m.def("pool_for", &pool_for);
+  m.attr("TEAMS") = kTeams;
   nb::class_<Recipe>(m, "Recipe")
       .def(
           "__init__",
@@ -267,7 +299,10 @@ NB_MODULE(_core, m) {
           },
           nb::kw_only(), "rule"_a, "removals"_a, "string_average"_a, "string_longest"_a,
           "string_split"_a, "string_depth"_a, "orders"_a, "sorted"_a, "all_routes"_a, "blink"_a,
-          "open_route"_a);
+          "open_route"_a)
+      .def("bytes", [](const Recipe& r) {
+        return nb::bytes(reinterpret_cast<const char*>(&r), sizeof(Recipe));
+      });
   nb::class_<Chains>(m, "Chains")
       .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&>(),
            "instances"_a, "which"_a, "isa"_a = "auto")

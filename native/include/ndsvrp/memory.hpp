@@ -15,10 +15,16 @@ constexpr i32 kBeyond = 32;  // places are read in groups, beyond the end of a r
 struct Carver {
   char* block;
   u64 used = 0;
+  u64 flag_bytes = sizeof(Flag);  // of the machine whose memory is counted
 
   template <class T> NDS_FN T* take(i64 count) {
     T* part = reinterpret_cast<T*>(block + used);
     used += (u64(count) * sizeof(T) + 15) / 16 * 16;
+    return part;
+  }
+  NDS_FN Flag* take_flags(i64 count) {
+    Flag* part = reinterpret_cast<Flag*>(block + used);
+    used += (u64(count) * flag_bytes + 15) / 16 * 16;
     return part;
   }
 };
@@ -67,7 +73,7 @@ NDS_FN void carve(Carver& carver, Draft& draft, const Sizes& sizes) {
   carve(carver, draft.at, sizes.places, sizes.windows);
   draft.room = sizes.places - kBeyond;
   draft.segment = carver.take<Segment>(2 * sizes.removed);  // as many are touched, or opened after
-  draft.drafted = carver.take<Flag>(sizes.routes);
+  draft.drafted = carver.take_flags(sizes.routes);
   draft.left_out = carver.take<i32>(sizes.removed);
 }
 
@@ -76,7 +82,7 @@ NDS_FN void carve_common(Carver& carver, Scratch& scratch, const Sizes& sizes) {
   carve(carver, scratch.stripped, sizes);
   scratch.removed = carver.take<i32>(sizes.removed);
   scratch.touched = carver.take<i32>(sizes.removed);
-  scratch.mark = carver.take<Flag>(sizes.customers + 1);
+  scratch.mark = carver.take_flags(sizes.customers + 1);
   scratch.board = carver.take<Board>(1);
 }
 
@@ -86,6 +92,26 @@ NDS_FN void carve_own(Carver& carver, Scratch& scratch, const Sizes& sizes, bool
   carve(carver, scratch.trial, sizes);
   scratch.best = scratch.trial;
   if (several) carve(carver, scratch.best, sizes);
+}
+
+// The part of an instance that insertion reads all the time.
+struct Hot {
+  i32 *demand, *ready, *due, *service, *prize;
+  float *x, *y;
+  double *xd, *yd;
+};
+
+NDS_FN void carve(Carver& carver, Hot& hot, i32 nodes, bool windows, bool optional, bool points,
+                  bool whole) {
+  hot.demand = carver.take<i32>(nodes);
+  hot.ready = windows ? carver.take<i32>(nodes) : nullptr;
+  hot.due = windows ? carver.take<i32>(nodes) : nullptr;
+  hot.service = windows ? carver.take<i32>(nodes) : nullptr;
+  hot.prize = optional ? carver.take<i32>(nodes) : nullptr;
+  hot.x = points ? carver.take<float>(nodes) : nullptr;
+  hot.y = points ? carver.take<float>(nodes) : nullptr;
+  hot.xd = whole ? carver.take<double>(nodes) : nullptr;
+  hot.yd = whole ? carver.take<double>(nodes) : nullptr;
 }
 
 }  // namespace NDS_ISA

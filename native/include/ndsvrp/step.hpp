@@ -75,6 +75,11 @@ NDS_FN i32 take_out(const Instance& in, const D& d, const Solution& s, Scratch& 
   return count;
 }
 
+// A single order of a single team needs no second draft: it is carried out in the stripped one.
+template <class C> NDS_FN constexpr bool in_place(const Recipe& recipe) {
+  return C::alone && recipe.orders == 1;
+}
+
 // The orders of a team, one after another: the best draft is kept. Returns its order.
 template <class R, class D, class C>
 NDS_FN i32 try_orders(const Instance& in, const D& d, const Solution& s, Scratch& scratch,
@@ -87,7 +92,7 @@ NDS_FN i32 try_orders(const Instance& in, const D& d, const Solution& s, Scratch
     arrange(in, recipe, scratch.removed, count, which, scratch.order, ordering, lanes);
     const Greedy greedy{all, Blinks{ordering.bits(), recipe.blink}, recipe.open_route,
                         key_of(ordering.key, ~0ull)};
-    const bool only = recipe.orders == 1;
+    const bool only = in_place<C>(recipe);
     Draft& draft = only ? scratch.stripped : scratch.trial;
     if (!only) copy_draft<R>(draft, scratch.stripped, all, lanes);
     put_back<R>(in, d, s, draft, scratch.order, count, greedy, lanes);
@@ -173,7 +178,7 @@ NDS_FN void tidy(Scratch& scratch, const Recipe& recipe, i32 count, C crew) {
     for (i32 i = lanes.lane; i < count; i += C::Lanes::W) scratch.mark[scratch.removed[i]] = 0;
     forget(scratch.stripped, true, lanes);
   }
-  if (recipe.orders > 1) {
+  if (!in_place<C>(recipe)) {
     forget(scratch.best, recipe.all_routes != 0, lanes);
     if (recipe.orders > crew.teams) forget(scratch.trial, recipe.all_routes != 0, lanes);
   }
@@ -197,7 +202,7 @@ NDS_DEEP i32 improve(const Instance& in, Chain& chain, Scratch& scratch, const R
         take_out<R>(in, d, chain.now, scratch, recipe, removed, step_key, crew);
     if (count < 0) return k - from;
     const i32 order = try_orders<R>(in, d, chain.now, scratch, recipe, count, step_key, crew);
-    const Draft& draft = recipe.orders == 1 ? scratch.stripped : scratch.best;
+    const Draft& draft = in_place<C>(recipe) ? scratch.stripped : scratch.best;
     const Outcome outcome = best_of(draft, order, scratch, crew);
     Random random{key_of(step_key, ~0ull)};
     const double margin = temperature[k] * minus_log(random.bits() >> 8);
@@ -221,7 +226,7 @@ NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Scratch& scratch, const 
   const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
   const i32 count = take_out<R>(in, d, chain.now, scratch, recipe, removed, step_key, crew);
   const i32 order = try_orders<R>(in, d, chain.now, scratch, recipe, count, step_key, crew);
-  const Draft& draft = recipe.orders == 1 ? scratch.stripped : scratch.best;
+  const Draft& draft = in_place<C>(recipe) ? scratch.stripped : scratch.best;
   const Outcome outcome = best_of(draft, order, scratch, crew);
   if (keep && !outcome.full) {
     if (outcome.mine) accept<R>(in, chain, scratch, draft, crew.lanes);
