@@ -100,12 +100,12 @@ nb::tuple layout(i32 customers, bool windows, bool optional, bool points, bool w
     carver.take<i32>(2 * (customers + 1));
     carve(carver, spare, sizes.pool, windows);
   });
-  return nb::make_tuple(
-      solution, chain, bytes([&](Carver& carver) { carve_common(carver, scratch, sizes); }),
-      bytes([&](Carver& carver) { carve_own(carver, scratch, sizes, several); }),
-      bytes([&](Carver& carver) {
-        carve(carver, hot, customers + 1, windows, optional, points, whole);
-      }));
+  return nb::make_tuple(solution, chain,
+                        bytes([&](Carver& carver) { carve_common(carver, scratch, sizes); }),
+                        bytes([&](Carver& carver) { carve_own(carver, scratch, sizes, several); }),
+                        bytes([&](Carver& carver) {
+                          carve(carver, hot, customers + 1, windows, optional, points, whole);
+                        }));
 }
 
 class Chains {
@@ -150,10 +150,9 @@ class Chains {
     run(threads, size(), [&](Scratch* scratch, i32 i) {
       ChainData& data = chains_[i];
       const i32* removed = given ? given->data() + i64(i) * steps * recipe.removals : nullptr;
-      steps_made +=
-          core_.improve(data.in(), data.chain, scratch, recipe, removed,
-                        temperature.data() + i64(i) * steps, from, to, key(seed, iteration, i),
-                        &stop_);
+      steps_made += core_.improve(data.in(), data.chain, scratch, recipe, removed,
+                                  temperature.data() + i64(i) * steps, from, to,
+                                  key(seed, iteration, i), &stop_);
     });
     return steps_made;
   }

@@ -50,18 +50,20 @@ i32 do_improve(const Instance& in, Chain& chain, Scratch* scratch, const Recipe&
                const i32* given, const double* temperature, i32 from, i32 to, u64 key,
                const volatile i32* stop) {
   return with_rules(in, [&]<class R, class D>() {
-    return with_crew(chain, scratch, recipe.orders, stop, [&](Chain& mine, Scratch& own, auto crew) {
-      return improve<R, D>(in, mine, own, recipe, given, temperature, from, to, key, crew);
-    });
+    return with_crew(
+        chain, scratch, recipe.orders, stop, [&](Chain& mine, Scratch& own, auto crew) {
+          return improve<R, D>(in, mine, own, recipe, given, temperature, from, to, key, crew);
+        });
   });
 }
 
 i64 do_evaluate(const Instance& in, Chain& chain, Scratch* scratch, const Recipe& recipe,
                 const i32* given, i32 k, u64 key, bool keep, const volatile i32* stop) {
   return with_rules(in, [&]<class R, class D>() {
-    return with_crew(chain, scratch, recipe.orders, stop, [&](Chain& mine, Scratch& own, auto crew) {
-      return evaluate<R, D>(in, mine, own, recipe, given, k, key, keep, crew);
-    });
+    return with_crew(chain, scratch, recipe.orders, stop,
+                     [&](Chain& mine, Scratch& own, auto crew) {
+                       return evaluate<R, D>(in, mine, own, recipe, given, k, key, keep, crew);
+                     });
   });
 }
 
@@ -72,9 +74,8 @@ void do_clear(const Instance& in, Chain& chain) {
 }
 
 void do_add_route(const Instance& in, Chain& chain, const i32* customers, i32 size) {
-  with_rules(in, [&]<class R, class D>() {
-    add_route<R>(in, D(in), chain.now, customers, size, kLane);
-  });
+  with_rules(
+      in, [&]<class R, class D>() { add_route<R>(in, D(in), chain.now, customers, size, kLane); });
 }
 
 void do_save_best(Chain& chain) { save_best(chain, kLane); }
@@ -83,7 +84,7 @@ u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }
 
 }  // namespace
 
-const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere,   do_improve,   do_evaluate,
-                    do_clear,            do_add_route, do_save_best, do_key_of};
+const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere,   do_improve, do_evaluate, do_clear,
+                    do_add_route,        do_save_best, do_key_of};
 
 }  // namespace nds

@@ -123,8 +123,8 @@ template <i32 Width> struct FiberLanes {
   void sync() const { bring(0); }
   bool time_is_up() const { return bring(1, *stop)[0].value[0] != 0; }
   Choice best(const Choice& mine) const {
-    const auto& all = bring(2, i64(mine.cost) << 32 | u32(mine.route),
-                            i64(mine.place) << 32 | u32(mine.segment));
+    const auto& all =
+        bring(2, i64(mine.cost) << 32 | u32(mine.route), i64(mine.place) << 32 | u32(mine.segment));
     Choice best = mine;
     for (const Slot& slot : all) {
       const Choice other{i32(slot.value[0] >> 32), i32(slot.value[0]), i32(slot.value[1] >> 32),
@@ -213,8 +213,8 @@ auto run_fibers(Chain& chain, Scratch* scratch, i32 orders, const volatile i32* 
   std::vector<Result> results(count);
   fibers.run([&](i32 i) {
     const i32 team = i / kFiberLanes, base = team * kFiberLanes;
-    const FiberCrew crew{{i - base, &fibers, &meetings[team], base, stop}, team, teams, &fibers,
-                         &meetings[teams]};
+    const FiberCrew crew{
+        {i - base, &fibers, &meetings[team], base, stop}, team, teams, &fibers, &meetings[teams]};
     results[i] = call(chains[i], scratches[i], crew);
   });
   for (const Result& result : results) {

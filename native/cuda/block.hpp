@@ -1,8 +1,8 @@
 // What a block needs to work on a chain: where things lie, in shared memory or beside it. The
-// engine (engine/cuda.py) compiles the kernels for one set of rules (NDS_WINDOWS, NDS_OPTIONAL), one
-// kind of distance (NDS_DISTANCE) and one placement (NDS_NEAR_DRAFTS, NDS_NEAR_INSTANCE,
-// NDS_NEAR_SOLUTION: 1 for shared memory), for blocks of NDS_THREADS of which a multiprocessor is to
-// hold NDS_BLOCKS.
+// engine (engine/cuda.py) compiles the kernels for one set of rules (NDS_WINDOWS, NDS_OPTIONAL),
+// one kind of distance (NDS_DISTANCE) and one placement (NDS_NEAR_DRAFTS, NDS_NEAR_INSTANCE,
+// NDS_NEAR_SOLUTION: 1 for shared memory), for blocks of NDS_THREADS of which a multiprocessor is
+// to hold NDS_BLOCKS.
 #pragma once
 #include "ndsvrp/step.hpp"
 #include "warp.hpp"
@@ -61,8 +61,14 @@ NDS_FN Chain chain_at(const Plan& plan, const Store& store, i32 i, Places& spare
 
 NDS_FN void store_record(const Chain& chain, Record& record) {
   const Solution& s = chain.now;
-  record = Record{s.cost,    chain.best_cost,   s.routes,          s.used,
-                  s.absents, s.absent_required, chain.best_is_now, chain.best_length,
+  record = Record{s.cost,
+                  chain.best_cost,
+                  s.routes,
+                  s.used,
+                  s.absents,
+                  s.absent_required,
+                  chain.best_is_now,
+                  chain.best_length,
                   chain.best_missing};
 }
 
@@ -141,7 +147,7 @@ NDS_FN Scratch scratch_at(Carver& carver, const Plan& plan, const BlockCrew& cre
   carver.used += counter.used * u64(crew.teams);
   if (clear) {
     const i32 routes = plan.work.routes;
-    for (i32 r = crew.lanes.lane; r < routes; r += 32) {
+    for (i32 r = crew.lanes.lane; r < routes && plan.recipe.all_routes; r += 32) {
       scratch.trial.drafted[r] = scratch.best.drafted[r] = 0;
     }
     for (i32 r = threadIdx.x; r < routes; r += blockDim.x) scratch.stripped.drafted[r] = 0;

@@ -56,7 +56,7 @@ extern "C" __global__ void replace_chains(const Plan* plan, const Instance* inst
   const Store store{memory, records};
   const Chain other = chain_at(*plan, store, from, spare);
   Chain chain = chain_at(*plan, store, to, spare);
-  if (chain.best_is_now) save_best(chain, Warp{i32(threadIdx.x % 32), 0});
+  if (chain.best_is_now && threadIdx.x < 32) save_best(chain, Warp{i32(threadIdx.x), 0});
   __syncthreads();
   copy_solution(chain.now, other.now, instances[which[to]].n);
   const Solution arrays = chain.now;
@@ -79,9 +79,4 @@ extern "C" __global__ void export_chain(const Plan* plan, char* memory, Record* 
     save_best(chain, Warp{i32(threadIdx.x), 0});
   }
   if (threadIdx.x == 0) *length = chain.best_length;
-}
-
-// The clock by which kernels stop.
-extern "C" __global__ void read_clock(u64* now) {
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(*now));
 }

@@ -8,11 +8,10 @@ using namespace nds;
 // given: (chains, rollouts, M) or null; deltas: (chains, rollouts) in ticks; list: (chains *
 // rollouts,), listed: (1,). Far from shared memory: the rollouts of the list, or all if it is null.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
-evaluate_rollouts(const Plan* plan, const Instance* instances,
-                                             const i32* which, const i32* number, char* memory,
-                                             Record* records, char* global_scratch,
-                                             const i32* given, i32 rollouts, i32 total, u64 seed,
-                                             u64 iteration, i64* deltas, i32* list, i32* listed) {
+    evaluate_rollouts(const Plan* plan, const Instance* instances, const i32* which,
+                      const i32* number, char* memory, Record* records, char* global_scratch,
+                      const i32* given, i32 rollouts, i32 total, u64 seed, u64 iteration,
+                      i64* deltas, i32* list, i32* listed) {
   const BlockCrew crew = crew_of_block(0);
 #if NDS_NEAR_DRAFTS
   Carver carver{shared_memory()};
@@ -36,8 +35,9 @@ evaluate_rollouts(const Plan* plan, const Instance* instances,
 #endif
     const i32 i = task / rollouts, k = task % rollouts;
     const i32* removed = given ? given + i64(i) * rollouts * recipe.removals : nullptr;
+    const Instance& in = instances[which[i]];
     Chain chain = chain_at(*plan, store, i, scratch.spare);
-    const i64 delta = evaluate<R, D>(instances[which[i]], chain, scratch, recipe, removed, k,
+    const i64 delta = evaluate<R, D>(in, chain, scratch, recipe, removed, k,
                                      chain_key(seed, iteration, number[i]), false, crew);
     if (threadIdx.x == 0) {
       deltas[task] = delta;

@@ -54,32 +54,31 @@ struct Desk {
 
 // given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,).
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
-improve_chains(const Plan* plan, const Instance* instances,
-                                          const i32* which, const i32* number, char* memory,
-                                          Record* records, char* global_scratch, const i32* given,
-                                          const double* temperature, i32 steps, i32 from, i32 to,
-                                          u64 seed, u64 iteration, u64 stop_at, i32* made) {
+    improve_chains(const Plan* plan, const Instance* instances, const i32* which, const i32* number,
+                   char* memory, Record* records, char* global_scratch, const i32* given,
+                   const double* temperature, i32 steps, i32 from, i32 to, u64 seed, u64 iteration,
+                   u64 stop_at, i32* made) {
   const i32 i = i32(blockIdx.x);
+  if (made[i] == kFull) return;
   const BlockCrew crew = crew_of_block(stop_at);
   const Store store{memory, records};
   Desk desk(*plan, instances[which[i]], store, global_scratch, i, crew);
   const Recipe recipe = plan->recipe;
   const i32* removed = given ? given + i64(i) * steps * recipe.removals : nullptr;
-  const i32 done =
-      improve<R, D>(desk.in, desk.chain, desk.scratch, recipe, removed,
-                    temperature + i64(i) * steps, from, to, chain_key(seed, iteration, number[i]),
-                    crew);
+  const i32 done = improve<R, D>(desk.in, desk.chain, desk.scratch, recipe, removed,
+                                 temperature + i64(i) * steps, from, to,
+                                 chain_key(seed, iteration, number[i]), crew);
   desk.put_away(store, i);
   if (threadIdx.x == 0) made[i] = done;
 }
 
 // The first of the best of deltas (chains, rollouts), if it is an improvement.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
-keep_best(const Plan* plan, const Instance* instances, const i32* which,
-                                     const i32* number, char* memory, Record* records,
-                                     char* global_scratch, const i32* given, const i64* deltas,
-                                     i32 rollouts, u64 seed, u64 iteration, i32* made) {
+    keep_best(const Plan* plan, const Instance* instances, const i32* which, const i32* number,
+              char* memory, Record* records, char* global_scratch, const i32* given,
+              const i64* deltas, i32 rollouts, u64 seed, u64 iteration, i32* made) {
   const i32 i = i32(blockIdx.x);
+  if (made[i] == kFull) return;
   const i64* row = deltas + i64(i) * rollouts;
   i32 best = 0;
   for (i32 k = 1; k < rollouts; ++k) best = row[k] < row[best] ? k : best;

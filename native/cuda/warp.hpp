@@ -16,7 +16,7 @@ struct Warp {
   NDS_FN bool time_is_up() const {
     if (stop_at == 0) return false;
     u64 now;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return __shfl_sync(kAll, int(now >= stop_at), 0) != 0;
   }
 
@@ -40,9 +40,7 @@ struct Warp {
   NDS_FN float least_of(float value) const {
     return __int_as_float(least_of(__float_as_int(value)));
   }
-  NDS_FN float most_of(float value) const {
-    return __int_as_float(most_of(__float_as_int(value)));
-  }
+  NDS_FN float most_of(float value) const { return __int_as_float(most_of(__float_as_int(value))); }
   NDS_FN i64 sum(i64 value) const {
     for (i32 step = 16; step > 0; step /= 2) value += __shfl_xor_sync(kAll, value, step);
     return value;

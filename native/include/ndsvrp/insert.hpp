@@ -136,7 +136,8 @@ NDS_DEEP i32 strip(const Instance& in, const D& d, const Solution& s, Scratch& s
         }
       }
       delta += rest.delta;
-      if (lanes.leads()) draft.segment[index].size = rest.size, draft.segment[index].load = rest.load;
+      if (lanes.leads())
+        draft.segment[index].size = rest.size, draft.segment[index].load = rest.load;
     }
     lanes.sync();
   }
@@ -210,9 +211,9 @@ NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Places& at, i
 // The cheapest position for c in one route that is not overlooked, if it is before the best so far:
 // by one lane, a chunk of places at a time.
 template <class R, class D>
-NDS_FN void scan_alone(const D& d, const typename R::Probe& probe, const Places& at,
-                       i32 first, i32 size, i32 route, i32 index, i32 c, const Blinks& blinks,
-                       i32 turn, Choice& best) {
+NDS_FN void scan_alone(const D& d, const typename R::Probe& probe, const Places& at, i32 first,
+                       i32 size, i32 route, i32 index, i32 c, const Blinks& blinks, i32 turn,
+                       Choice& best) {
   i32 cost[kChunk + kGroup];
   for (i32 begin = 0; begin <= size; begin += kChunk) {
     const i32 count = least(kChunk, size + 1 - begin);
@@ -240,9 +241,9 @@ NDS_FN void scan_alone(const D& d, const typename R::Probe& probe, const Places&
 // The same by several lanes, each with a place and a best of its own. Each lane computes the way to
 // its place; the way from there is the next lane's, so that the last lane has no position.
 template <class R, class D, class L>
-NDS_FN void scan_together(const D& d, const typename R::Probe& probe, const Places& at,
-                          i32 first, i32 size, i32 route, i32 index, i32 c, const Blinks& blinks,
-                          i32 turn, L lanes, Choice& best) {
+NDS_FN void scan_together(const D& d, const typename R::Probe& probe, const Places& at, i32 first,
+                          i32 size, i32 route, i32 index, i32 c, const Blinks& blinks, i32 turn,
+                          L lanes, Choice& best) {
   for (i32 begin = 0; begin <= size; begin += L::W - 1) {
     const i32 i = begin + lanes.lane, p = first + least(i, size + 1);
     const i32 node = at.node[p];
@@ -262,7 +263,8 @@ NDS_FN void scan_together(const D& d, const typename R::Probe& probe, const Plac
 
 template <class R, class D, class L>
 NDS_FN void scan(const D& d, const typename R::Probe& probe, const Places& at, i32 first, i32 size,
-                 i32 route, i32 index, i32 c, const Blinks& blinks, i32 turn, L lanes, Choice& best) {
+                 i32 route, i32 index, i32 c, const Blinks& blinks, i32 turn, L lanes,
+                 Choice& best) {
   if constexpr (L::W > 1) {
     scan_together<R>(d, probe, at, first, size, route, index, c, blinks, turn, lanes, best);
   } else {
@@ -315,7 +317,8 @@ NDS_FN void scan_rest(const Instance& in, const D& d, const Solution& s, const D
       Choice mine = best;
       while (pending != 0) {
         const i32 next = begin + first_bit(pending);
-        scan<R>(d, probe, s.at, s.first[next], s.size[next], next, -1, c, blinks, turn, lanes, mine);
+        scan<R>(d, probe, s.at, s.first[next], s.size[next], next, -1, c, blinks, turn, lanes,
+                mine);
         pending &= pending - 1;
         if (pending != 0) pending &= lanes.ballot(bound <= lanes.least_of(mine.cost));
       }
@@ -386,8 +389,8 @@ NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& dra
     const i32 r = choice.route;
     index = new_segment(draft, r, s.size[r], s.load[r], true, lanes);
     if (index < 0) return;
-    copy_places<R>(draft.at, draft.used - (s.size[r] + 2 + kSlack), s.at, s.first[r],
-                   s.size[r] + 2, lanes);
+    copy_places<R>(draft.at, draft.used - (s.size[r] + 2 + kSlack), s.at, s.first[r], s.size[r] + 2,
+                   lanes);
     lanes.sync();
   }
   Segment& seg = draft.segment[index];
@@ -457,7 +460,8 @@ NDS_DEEP void put_back(const Instance& in, const D& d, const Solution& s, Draft&
     for (i32 i = 0; i < draft.segments; ++i) {
       const Segment& seg = draft.segment[i];
       if (seg.size == 0 || !probe.fits_route(seg.load)) continue;
-      scan<R>(d, probe, draft.at, seg.first, seg.size, seg.route, i, c, greedy.blinks, turn, lanes, best);
+      scan<R>(d, probe, draft.at, seg.first, seg.size, seg.route, i, c, greedy.blinks, turn, lanes,
+              best);
     }
     best = lanes.best(best);
     if (greedy.all_routes)

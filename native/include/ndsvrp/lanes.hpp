@@ -52,16 +52,16 @@ struct OneLane {
   NDS_FN static constexpr bool leads() { return true; }
   NDS_FN void sync() const {}
   NDS_FN bool time_is_up() const { return *stop != 0; }
-  NDS_FN Choice best(const Choice& choice) const { return choice; }  // the first in order
+  NDS_FN Choice best(const Choice& choice) const { return choice; }      // the first in order
   template <class T> NDS_FN T least_of(T value) const { return value; }  // floats from 0 on
   template <class T> NDS_FN T most_of(T value) const { return value; }
   NDS_FN i64 sum(i64 value) const { return value; }
-  NDS_FN u32 ballot(bool yes) const { return yes; }             // a bit for each lane
-  NDS_FN static i32 count_below(u32) { return 0; }              // bits of the lanes before this one
-  NDS_FN static i32 last_below(u32) { return -1; }              // the last lane of those
-  NDS_FN i32 from(i32 value, i32) const { return value; }       // what that lane has
-  NDS_FN i32 from_next(i32 value) const { return value; }       // what the next lane has
-  NDS_FN MaxPlus up_to(const MaxPlus& f) const { return f; }    // those of all lanes up to this one
+  NDS_FN u32 ballot(bool yes) const { return yes; }           // a bit for each lane
+  NDS_FN static i32 count_below(u32) { return 0; }            // bits of the lanes before this one
+  NDS_FN static i32 last_below(u32) { return -1; }            // the last lane of those
+  NDS_FN i32 from(i32 value, i32) const { return value; }     // what that lane has
+  NDS_FN i32 from_next(i32 value) const { return value; }     // what the next lane has
+  NDS_FN MaxPlus up_to(const MaxPlus& f) const { return f; }  // those of all lanes up to this one
 };
 
 NDS_FN i32 count_bits(u32 bits) {

@@ -9,7 +9,7 @@ inline namespace NDS_ISA {
 constexpr i32 kPoolPerCustomer =
     6;  // slots of singletons take 4 places each; the rest is room to move
 constexpr i32 kDraftPerCustomer = 24;  // copies of routes with room to grow
-constexpr i32 kBeyond = 32;  // places are read in groups, beyond the end of a route
+constexpr i32 kBeyond = 32;            // places are read in groups, beyond the end of a route
 
 // Hands out parts of a block, or counts what they would take.
 struct Carver {

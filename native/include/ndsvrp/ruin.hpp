@@ -93,8 +93,7 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
 }
 
 // A list of customers, taken by all lanes together.
-template <class L>
-NDS_FN void take_all(Removal& out, const i32* customers, i32 count, L lanes) {
+template <class L> NDS_FN void take_all(Removal& out, const i32* customers, i32 count, L lanes) {
   for (i32 i = lanes.lane; i < count; i += L::W) {
     const i32 c = customers[i];
     out.scratch.removed[out.count + i] = c;
@@ -104,12 +103,11 @@ NDS_FN void take_all(Removal& out, const i32* customers, i32 count, L lanes) {
 }
 
 // A random customer and its nearest neighbours.
-template <class L>
-NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, L lanes) {
+template <class L> NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, L lanes) {
   const i32 seed = 1 + random.below(out.in.n);
   take_all(out, &seed, 1, lanes);
-  take_all(out, out.in.near + i64(seed) * out.in.near_count,
-           least(removals - 1, out.in.near_count), lanes);
+  take_all(out, out.in.near + i64(seed) * out.in.near_count, least(removals - 1, out.in.near_count),
+           lanes);
 }
 
 // Required customers that a tight fleet has left out are tried every time.

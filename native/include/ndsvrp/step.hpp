@@ -108,8 +108,8 @@ NDS_FN i32 try_orders(const Instance& in, const D& d, const Solution& s, Scratch
 
 // What came of a step.
 struct Outcome {
-  i64 delta;  // of the best draft
-  bool mine;  // this team made it
+  i64 delta;        // of the best draft
+  bool mine;        // this team made it
   bool late, full;  // worth nothing: time is up, or there was too little room
 };
 
@@ -171,8 +171,7 @@ template <class C> NDS_FN void share(Chain& chain, Scratch& scratch, bool mine, 
 }
 
 // Ready for the next step: nothing is drafted, nobody is marked.
-template <class C>
-NDS_FN void tidy(Scratch& scratch, const Recipe& recipe, i32 count, C crew) {
+template <class C> NDS_FN void tidy(Scratch& scratch, const Recipe& recipe, i32 count, C crew) {
   const auto lanes = crew.lanes;
   if (crew.team == 0) {
     for (i32 i = lanes.lane; i < count; i += C::Lanes::W) scratch.mark[scratch.removed[i]] = 0;
@@ -198,8 +197,7 @@ NDS_DEEP i32 improve(const Instance& in, Chain& chain, Scratch& scratch, const R
   for (i32 k = from; k < to; ++k) {
     const u64 step_key = key_of(key, u64(k));
     const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
-    const i32 count =
-        take_out<R>(in, d, chain.now, scratch, recipe, removed, step_key, crew);
+    const i32 count = take_out<R>(in, d, chain.now, scratch, recipe, removed, step_key, crew);
     if (count < 0) return k - from;
     const i32 order = try_orders<R>(in, d, chain.now, scratch, recipe, count, step_key, crew);
     const Draft& draft = in_place<C>(recipe) ? scratch.stripped : scratch.best;

@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+
 from ndsvrp.errors import InstanceError, NdsWarning
 from ndsvrp.io.constraints import refusal
 from ndsvrp.io.matrix import line_of_row, read_matrix

@@ -8,7 +8,7 @@ from typing import Any
 
 from ndsvrp.check import Report, check
 from ndsvrp.engine.base import Engine
-from ndsvrp.errors import EngineError, InstanceError, NdsError, NoSolutionError
+from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import RULES, Deconstruction
@@ -37,7 +37,9 @@ class Plan:
     def engine(self) -> Engine:
         """The engine on the device."""
         if self.device == "cuda":
-            raise EngineError("device 'cuda': this version has no GPU engine; use 'cpu'")
+            from ndsvrp.engine.cuda import CudaEngine
+
+            return CudaEngine()
         from ndsvrp.engine.cpu import CpuEngine
 
         return CpuEngine(threads=self.threads)
@@ -57,7 +59,7 @@ def plan(
     """Decide what `solve` with the same arguments will use."""
     preset = _pick("preset", preset, PRESETS)
     solver = _pick("solver", solver, SOLVERS, auto="nds" if preset == "paper" else "sisr")
-    device = _pick("device", device, DEVICES, auto="cpu")
+    device = _pick("device", device, DEVICES, auto="cuda" if solver == "nds" and _has_gpu() else "cpu")
     if solver == "sisr" and preset == "paper":
         raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
     base = presets.sisr() if solver == "sisr" else presets.PRESETS[preset](problem)
@@ -142,6 +144,12 @@ def solve(
         settings={**used, "limits": limits, **asdict(chosen.settings)},
         trace=tuple(search.trace),
     )
+
+
+def _has_gpu() -> bool:
+    from ndsvrp.engine.device import available
+
+    return available()
 
 
 def _rule(name: str) -> str:
