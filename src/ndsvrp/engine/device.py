@@ -166,11 +166,17 @@ def _import_cuda_core() -> Any:
 
 
 def available() -> bool:
-    """Whether there is a GPU and what it takes to use it."""
+    """Whether there is a GPU and what it takes to use it. Where there is none, nobody waits for torch."""
     try:
-        _import_cuda_core()  # first: where it is missing, nobody should wait for torch
+        from cuda.bindings import driver
+
+        driver.cuInit(0)
+        _, count = driver.cuDeviceGetCount()
+        if not count:
+            return False
+        _import_cuda_core()
         _import_torch()
-    except EngineError:
+    except (ImportError, RuntimeError, EngineError):
         return False
     return True
 
