@@ -43,9 +43,10 @@ inline char* aligned(std::vector<u64>& block) {
   return reinterpret_cast<char*>((at + 15) / 16 * 16);
 }
 
-// Whatever a step may do to an instance of n customers.
+// Whatever a step may do to an instance of n customers. Routes are read in groups, too.
 inline Sizes sizes_for(i32 n, bool windows) {
-  return Sizes{n, windows, n + 1, 2 * (n + 1), pool_for(n), kDraftPerCustomer * n + 224 + kBeyond};
+  return Sizes{
+      n, windows, n + 1, 2 * (n + 1) + kBeyond, pool_for(n), kDraftPerCustomer * n + 224 + kBeyond};
 }
 
 class ChainData {

@@ -325,10 +325,10 @@ NDS_FN void scan_rest(const Instance& in, const D& d, const Solution& s, const D
       best = lanes.best(mine);
     }
   } else {
-    i32 bound[kRoutes];
+    i32 bound[kRoutes];  // in whole groups: beyond the last route stand old ones, or nothing
     for (i32 begin = 0; begin < s.routes; begin += kRoutes) {
       const i32 count = least(kRoutes, s.routes - begin);
-      bound_routes(in, s, probe, c, depot, begin, count, bound);
+      bound_routes(in, s, probe, c, depot, begin, (count + kGroup - 1) & -kGroup, bound);
       for (i32 i = 0; i < count; ++i) {
         if (bound[i] > best.cost || bound[i] == kNever || draft.drafted[begin + i]) continue;
         const i32 r = begin + i;
