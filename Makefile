@@ -45,7 +45,8 @@ $(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit("ndsvrp needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints.txt scikit-build-core nanobind cmake ninja
-	$(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[dev,bench]'
+	$(BIN)/pip install -q -c constraints.txt --no-build-isolation \
+		--config-settings=cmake.define.NDS_TEAMS=ON -e '.[dev,bench]'
 	@touch $@
 
 clean:

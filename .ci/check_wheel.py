@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = {"src/ndsvrp": "ndsvrp", "native/include/ndsvrp": "ndsvrp/native/ndsvrp"}
+SOURCES = {"src/ndsvrp": "ndsvrp", "native/include/ndsvrp": "ndsvrp/native/ndsvrp", "native/cuda": "ndsvrp/native/cuda"}
 
 
 def missing_files(wheel: Path) -> list[str]:

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "chains.hpp"
+#include "ndsvrp/solution.hpp"
 #include "neighbours.hpp"
 
 namespace nb = nanobind;
@@ -34,6 +35,10 @@ template <class T> Out<T> array(std::vector<T>&& data, std::initializer_list<siz
 }
 
 const Core& pick_core(const std::string& isa) {
+#ifdef NDS_HAS_TEAMS
+  if (isa == "team5") return core_team5;
+  if (isa == "team32") return core_team32;
+#endif
 #ifdef NDS_HAS_AVX2
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
   if (isa == "avx2" || (isa == "auto" && avx2)) {
@@ -75,6 +80,34 @@ std::shared_ptr<InstanceData> make_instance(
   return data;
 }
 
+// Bytes that things take in the memory of a GPU: a solution, a chain (with its best tour and spare
+// places), what a crew has in common, what each of its teams has, the hot part of an instance.
+nb::tuple layout(i32 customers, bool windows, bool optional, bool points, bool whole, i32 removed,
+                 i32 routes, i32 places, bool several) {
+  const Sizes sizes{customers, windows, removed, routes, pool_for(customers), places};
+  const auto bytes = [&](auto call) {
+    Carver counter{nullptr, 0, 1};
+    call(counter);
+    return counter.used;
+  };
+  Solution s;
+  Scratch scratch;
+  Places spare;
+  Hot hot;
+  const u64 solution = bytes([&](Carver& carver) { carve(carver, s, sizes); });
+  const u64 chain = bytes([&](Carver& carver) {
+    carve(carver, s, sizes);
+    carver.take<i32>(2 * (customers + 1));
+    carve(carver, spare, sizes.pool, windows);
+  });
+  return nb::make_tuple(solution, chain,
+                        bytes([&](Carver& carver) { carve_common(carver, scratch, sizes); }),
+                        bytes([&](Carver& carver) { carve_own(carver, scratch, sizes, several); }),
+                        bytes([&](Carver& carver) {
+                          carve(carver, hot, customers + 1, windows, optional, points, whole);
+                        }));
+}
+
 class Chains {
  public:
   Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> which,
@@ -83,7 +116,7 @@ class Chains {
         instances_(std::move(instances)),
         first_(first) {
     for (size_t i = 0; i < which.size(); ++i)
-      chains_.emplace_back(instances_.at(which.data()[i])->in, core_);
+      chains_.emplace_back(instances_.at(which.data()[i])->in);
     for (auto& instance : instances_) largest_ = std::max(largest_, instance->in.n);
     for (auto& data : chains_) {
       core_.clear(data.in(), data.chain);
@@ -115,12 +148,12 @@ class Chains {
     std::atomic<i64> steps_made{0};
     const Alarm alarm(seconds, stop_);
     const i32 steps = i32(temperature.shape(1));
-    run(threads, size(), [&](Scratch& scratch, i32 i) {
+    run(threads, size(), [&](Scratch* scratch, i32 i) {
       ChainData& data = chains_[i];
       const i32* removed = given ? given->data() + i64(i) * steps * recipe.removals : nullptr;
-      steps_made +=
-          core_.improve(data.in(), data.chain, scratch, recipe, removed,
-                        temperature.data() + i64(i) * steps, from, to, key(seed, iteration, i));
+      steps_made += core_.improve(data.in(), data.chain, scratch, recipe, removed,
+                                  temperature.data() + i64(i) * steps, from, to,
+                                  key(seed, iteration, i), &stop_);
     });
     return steps_made;
   }
@@ -133,20 +166,20 @@ class Chains {
       const auto removed = [&](i32 i) {
         return given ? given->data() + i64(i) * rollouts * recipe.removals : nullptr;
       };
-      run(threads, size() * rollouts, [&](Scratch& scratch, i32 task) {
+      run(threads, size() * rollouts, [&](Scratch* scratch, i32 task) {
         const i32 i = task / rollouts, k = task % rollouts;
         ChainData& data = chains_[i];
         deltas[task] = core_.evaluate(data.in(), data.chain, scratch, recipe, removed(i), k,
-                                      key(seed, iteration, i), false);
+                                      key(seed, iteration, i), false, &stop_);
       });
       if (keep_best) {
-        run(threads, size(), [&](Scratch& scratch, i32 i) {
+        run(threads, size(), [&](Scratch* scratch, i32 i) {
           const auto row = deltas.begin() + i64(i) * rollouts;
           const auto best = std::min_element(row, row + rollouts);
           ChainData& data = chains_[i];
           if (*best < 0) {
             core_.evaluate(data.in(), data.chain, scratch, recipe, removed(i), i32(best - row),
-                           key(seed, iteration, i), true);
+                           key(seed, iteration, i), true, &stop_);
           }
         });
       }
@@ -215,12 +248,6 @@ class Chains {
   }
 
  private:
-  static void start_from_now(Chain& chain) {
-    chain.best_cost = chain.now.cost;
-    chain.best_missing = chain.now.absent_required;
-    chain.best_is_now = 1;
-  }
-
   u64 key(u64 seed, u64 iteration, i32 chain) const {
     return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), first_ + u64(chain));
   }
@@ -228,9 +255,8 @@ class Chains {
   template <class Task> void run(i32 threads, i32 count, Task task) {
     while (i32(scratch_.size()) < std::min(threads, count)) {
       scratch_.push_back(std::make_unique<ScratchData>(largest_, core_));
-      scratch_.back()->scratch.stop = &stop_;
     }
-    parallel(threads, count, [&](i32 worker, i32 i) { task(scratch_[worker]->scratch, i); });
+    parallel(threads, count, [&](i32 worker, i32 i) { task(scratch_[worker]->scratch.data(), i); });
   }
 
   const Core& core_;
@@ -257,6 +283,10 @@ NB_MODULE(_core, m) {
         "y"_a.none(), "scale"_a, "box_margin"_a, "xd"_a.none(), "yd"_a.none(), "whole_scale"_a,
         "whole_shift"_a, "length"_a.none(), "time"_a.none(), "near_count"_a, "rank"_a.none(),
         "sort_weight"_a);
+  m.def("layout", &layout, nb::kw_only(), "customers"_a, "windows"_a, "optional"_a, "points"_a,
+        "whole"_a, "removed"_a, "routes"_a, "places"_a, "several"_a);
+  m.def("pool_for", &pool_for);
+  m.attr("TEAMS") = kTeams;
   nb::class_<Recipe>(m, "Recipe")
       .def(
           "__init__",
@@ -270,7 +300,10 @@ NB_MODULE(_core, m) {
           },
           nb::kw_only(), "rule"_a, "removals"_a, "string_average"_a, "string_longest"_a,
           "string_split"_a, "string_depth"_a, "orders"_a, "sorted"_a, "all_routes"_a, "blink"_a,
-          "open_route"_a);
+          "open_route"_a)
+      .def("bytes", [](const Recipe& r) {
+        return nb::bytes(reinterpret_cast<const char*>(&r), sizeof(Recipe));
+      });
   nb::class_<Chains>(m, "Chains")
       .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&, u64>(),
            "instances"_a, "which"_a, "isa"_a = "auto", "first"_a = 0)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core.hpp"
+#include "ndsvrp/memory.hpp"
 
 namespace nds {
 
@@ -34,43 +35,31 @@ struct InstanceData {
   }
 };
 
-// Hands out parts of one block.
-template <class T> class Block {
- public:
-  void reserve(size_t count) { memory_.resize(count); }
-  T* take(size_t count) {
-    if (used_ + count > memory_.size()) throw std::logic_error("block too small");
-    T* part = memory_.data() + used_;
-    used_ += count;
-    return part;
-  }
+// A block of memory whose parts a Carver hands out; all zero.
+inline std::vector<u64> block_of(u64 bytes) { return std::vector<u64>((bytes + 7) / 8 + 2, 0); }
 
- private:
-  std::vector<T> memory_;
-  size_t used_ = 0;
-};
+inline char* aligned(std::vector<u64>& block) {
+  const auto at = reinterpret_cast<uintptr_t>(block.data());
+  return reinterpret_cast<char*>((at + 15) / 16 * 16);
+}
+
+// Whatever a step may do to an instance of n customers. Routes are read in groups, too.
+inline Sizes sizes_for(i32 n, bool windows) {
+  return Sizes{
+      n, windows, n + 1, 2 * (n + 1) + kBeyond, pool_for(n), kDraftPerCustomer * n + 224 + kBeyond};
+}
 
 class ChainData {
  public:
-  ChainData(const Instance& in, const Core& core) : in_(&in) {
-    const size_t nodes = size_t(in.n) + 1, pool = size_t(core.pool_per_customer) * in.n + 96;
-    const size_t routes = 2 * nodes;  // those that a step empties still count while it opens others
-    const bool windows = in.due != nullptr;
-    ints_.reserve(pool * (windows ? 4 : 2) + nodes * 4 + routes * 7);
-    floats_.reserve(routes * 4);
-    Solution& s = chain.now;
-    s.room = i32(pool) - 32;  // places are read in groups, beyond the end of a route
-    s.at.node = ints_.take(pool);
-    s.at.edge = ints_.take(pool);
-    s.at.depart = windows ? ints_.take(pool) : nullptr;
-    s.at.latest = windows ? ints_.take(pool) : nullptr;
-    for (i32** part : {&s.first, &s.slot, &s.size, &s.load, &s.box.inner, &s.box.leg})
-      *part = ints_.take(routes);
-    for (i32** part : {&s.route_of, &s.place_of, &s.absent, &s.absent_at})
-      *part = ints_.take(nodes);
-    for (float** part : {&s.box.left, &s.box.right, &s.box.low, &s.box.high})
-      *part = floats_.take(routes);
-    chain.best_tour = ints_.take(2 * nodes);
+  ChainData(const Instance& in) : in_(&in) {
+    const Sizes sizes = sizes_for(in.n, in.due != nullptr);
+    Carver counter{nullptr};
+    carve(counter, chain.now, sizes);
+    block_ = block_of(counter.used);
+    Carver carver{aligned(block_)};
+    carve(carver, chain.now, sizes);
+    tour_.resize(2 * (size_t(in.n) + 1));
+    chain.best_tour = tour_.data();
   }
   ChainData(ChainData&&) = default;
   ChainData(const ChainData&) = delete;
@@ -103,40 +92,36 @@ class ChainData {
 
  private:
   const Instance* in_;
-  Block<i32> ints_;
-  Block<float> floats_;
+  std::vector<u64> block_;
+  std::vector<i32> tour_;
 };
 
-// Working memory of one thread, for instances of up to n customers.
+// Working memory of one thread and the teams it plays, for instances of up to n customers.
 class ScratchData {
  public:
-  ScratchData(i32 n, const Core& core) {
-    const size_t nodes = size_t(n) + 1, pool = size_t(core.draft_per_customer) * n + 256,
-                 routes = 2 * nodes;
-    ints_.reserve(3 * (4 * pool + routes + nodes) + 6 * nodes);
-    segments_.reserve(3 * routes);
-    for (Draft* draft : {&scratch.stripped, &scratch.trial, &scratch.best}) {
-      *draft = Draft{};
-      for (i32** part : {&draft->at.node, &draft->at.edge, &draft->at.depart, &draft->at.latest}) {
-        *part = ints_.take(pool);
-      }
-      draft->segment = segments_.take(routes);
-      draft->segment_of = ints_.take(routes);
-      std::fill(draft->segment_of, draft->segment_of + routes, -1);
-      draft->left_out = ints_.take(nodes);
-    }
-    for (i32** part :
-         {&scratch.removed, &scratch.order, &scratch.touched, &scratch.mark, &scratch.bound}) {
-      *part = ints_.take(nodes);
-    }
-    std::fill(scratch.mark, scratch.mark + nodes, 0);
+  ScratchData(i32 n, const Core& core) : scratch(core.teams) {
+    const Sizes sizes = sizes_for(n, true);
+    Carver counter{nullptr};
+    lay_out(counter, sizes);
+    block_ = block_of(counter.used);
+    Carver carver{aligned(block_)};
+    lay_out(carver, sizes);
   }
 
-  Scratch scratch{};
+  std::vector<Scratch> scratch;
 
  private:
-  Block<i32> ints_;
-  Block<Segment> segments_;
+  void lay_out(Carver& carver, const Sizes& sizes) {
+    Scratch common{};
+    carve_common(carver, common, sizes);
+    carve(carver, common.spare, sizes.pool, sizes.windows);
+    for (Scratch& own : scratch) {
+      own = common;
+      carve_own(carver, own, sizes, true);
+    }
+  }
+
+  std::vector<u64> block_;
 };
 
 // Sets a flag when time is up; clears it when it goes.

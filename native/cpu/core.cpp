@@ -5,6 +5,10 @@
 
 #include "ndsvrp/step.hpp"
 
+#ifdef NDS_TEAM
+  #include "fibers.hpp"
+#endif
+
 #define NDS_QUOTE(x) #x
 #define NDS_STRING(x) NDS_QUOTE(x)
 
@@ -28,38 +32,59 @@ template <class Call> auto with_rules(const Instance& in, Call call) {
   });
 }
 
-constexpr Lanes<1> kAlone{};
+#ifdef NDS_TEAM
+constexpr i32 kTeamsHere = kFiberTeams;
+template <class Call>
+auto with_crew(Chain& chain, Scratch* scratch, i32 orders, const volatile i32* stop, Call call) {
+  return run_fibers(chain, scratch, orders, stop, call);
+}
+#else
+constexpr i32 kTeamsHere = 1;
+template <class Call>
+auto with_crew(Chain& chain, Scratch* scratch, i32, const volatile i32* stop, Call call) {
+  return call(chain, *scratch, Alone<OneLane>{OneLane{stop}});
+}
+#endif
 
-i32 do_improve(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe,
-               const i32* given, const double* temperature, i32 from, i32 to, u64 key) {
+i32 do_improve(const Instance& in, Chain& chain, Scratch* scratch, const Recipe& recipe,
+               const i32* given, const double* temperature, i32 from, i32 to, u64 key,
+               const volatile i32* stop) {
   return with_rules(in, [&]<class R, class D>() {
-    return improve<R, D>(in, chain, scratch, recipe, given, temperature, from, to, key, kAlone);
+    return with_crew(
+        chain, scratch, recipe.orders, stop, [&](Chain& mine, Scratch& own, auto crew) {
+          return improve<R, D>(in, mine, own, recipe, given, temperature, from, to, key, crew);
+        });
   });
 }
 
-i64 do_evaluate(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe,
-                const i32* given, i32 k, u64 key, bool keep) {
+i64 do_evaluate(const Instance& in, Chain& chain, Scratch* scratch, const Recipe& recipe,
+                const i32* given, i32 k, u64 key, bool keep, const volatile i32* stop) {
   return with_rules(in, [&]<class R, class D>() {
-    return evaluate<R, D>(in, chain, scratch, recipe, given, k, key, keep, kAlone);
+    return with_crew(chain, scratch, recipe.orders, stop,
+                     [&](Chain& mine, Scratch& own, auto crew) {
+                       return evaluate<R, D>(in, mine, own, recipe, given, k, key, keep, crew);
+                     });
   });
 }
+
+constexpr OneLane kLane{nullptr};
 
 void do_clear(const Instance& in, Chain& chain) {
-  with_rules(in, [&]<class R, class D>() { clear<R>(in, chain.now); });
+  with_rules(in, [&]<class R, class D>() { clear<R>(in, chain.now, kLane); });
 }
 
 void do_add_route(const Instance& in, Chain& chain, const i32* customers, i32 size) {
-  with_rules(in, [&]<class R, class D>() { add_route<R>(in, D(in), chain.now, customers, size); });
+  with_rules(
+      in, [&]<class R, class D>() { add_route<R>(in, D(in), chain.now, customers, size, kLane); });
 }
 
-void do_save_best(Chain& chain) { save_best(chain); }
+void do_save_best(Chain& chain) { save_best(chain, kLane); }
 
 u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }
 
 }  // namespace
 
-const Core NDS_CORE{NDS_STRING(NDS_ISA), do_improve,   do_evaluate, do_clear,
-                    do_add_route,        do_save_best, do_key_of,   kPoolPerCustomer,
-                    kDraftPerCustomer};
+const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere,   do_improve, do_evaluate, do_clear,
+                    do_add_route,        do_save_best, do_key_of};
 
 }  // namespace nds

@@ -7,18 +7,20 @@ namespace nds {
 
 struct Core {
   const char* name;
-  i32 (*improve)(const Instance&, Chain&, Scratch&, const Recipe&, const i32* given,
-                 const double* temperature, i32 from, i32 to, u64 key);
-  i64 (*evaluate)(const Instance&, Chain&, Scratch&, const Recipe&, const i32* given, i32 k,
-                  u64 key, bool keep);
+  i32 teams;  // a scratch for each of them goes into every call
+  i32 (*improve)(const Instance&, Chain&, Scratch*, const Recipe&, const i32* given,
+                 const double* temperature, i32 from, i32 to, u64 key, const volatile i32* stop);
+  i64 (*evaluate)(const Instance&, Chain&, Scratch*, const Recipe&, const i32* given, i32 k,
+                  u64 key, bool keep, const volatile i32* stop);
   void (*clear)(const Instance&, Chain&);
   void (*add_route)(const Instance&, Chain&, const i32* customers, i32 size);
   void (*save_best)(Chain&);
   u64 (*key_of)(u64 key, u64 part);
-  i32 pool_per_customer, draft_per_customer;
 };
 
 extern const Core core_base;
 extern const Core core_avx2;
+extern const Core core_team5;  // teams of several lanes, for tests
+extern const Core core_team32;
 
 }  // namespace nds

@@ -261,7 +261,7 @@ def test_threads_and_slices_do_not_matter(variant: str, source: str) -> None:
     assert run(2, 1.0) == alone  # one by one to begin with
     one_by_one = CpuEngine()
     state = start(one_by_one, [problem], np.zeros(5), 4, rounds=5)
-    chains, native = state.chains, cpu._native
+    chains, native = state.chains, cpu.native_recipe
     for iteration, recipe in enumerate((STRINGS, RELATED)):
         ticks = np.ascontiguousarray(heat(problem, 5, 300) * state.per_unit[:, None])
         for step in range(300):

@@ -16,7 +16,7 @@ NDS_FN double root(double v) { return __builtin_sqrt(v); }
 
 // Float lengths: float32, to the nearest tick.
 struct FloatPoints {
-  static constexpr bool symmetric = true;
+  static constexpr bool symmetric = true, whole = false;
   const float *x, *y;
   float scale;
 
@@ -30,7 +30,7 @@ struct FloatPoints {
 
 // Whole lengths: float64, rounded as the metric says. The same operations as Metric.apply.
 struct WholePoints {
-  static constexpr bool symmetric = true;
+  static constexpr bool symmetric = true, whole = true;
   const double *x, *y;
   double scale, shift;
 
@@ -48,7 +48,7 @@ struct WholePoints {
 
 // A matrix for lengths and one for times (possibly the same), from row to column.
 struct Matrix {
-  static constexpr bool symmetric = false;
+  static constexpr bool symmetric = false, whole = false;
   const i32 *lengths, *times;
   i64 row;
 

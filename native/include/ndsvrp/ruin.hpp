@@ -1,6 +1,6 @@
 // Deconstruction by rule, evaluated on the current solution. Each rule writes the customers to
 // remove, in the order in which they are to be inserted unless another is asked for, and marks
-// them.
+// them. What goes from draw to draw is done by one lane.
 #pragma once
 #include "rng.hpp"
 
@@ -37,14 +37,6 @@ NDS_FN void ruin_random(Removal& out, i32 removals, Random& random) {
     all[j] = all[i];
     out.take(c);
   }
-}
-
-// A random customer and its nearest neighbours.
-NDS_FN void ruin_related(Removal& out, i32 removals, Random& random) {
-  const i32 seed = 1 + random.below(out.in.n);
-  const i32* near = out.in.near + i64(seed) * out.in.near_count;
-  out.take(seed);
-  for (i32 i = 0; i < out.in.near_count && out.count < removals; ++i) out.take(near[i]);
 }
 
 // A string of `length` places of route r around the customer at place `here`, or a longer one of
@@ -100,31 +92,58 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   }
 }
 
-// What to remove: a given list, or a rule. Required customers that a tight fleet has left out are
-// tried every time.
+// A list of customers, taken by all lanes together.
+template <class L> NDS_FN void take_all(Removal& out, const i32* customers, i32 count, L lanes) {
+  for (i32 i = lanes.lane; i < count; i += L::W) {
+    const i32 c = customers[i];
+    out.scratch.removed[out.count + i] = c;
+    out.scratch.mark[c] = 1;
+  }
+  out.count += count;
+}
+
+// A random customer and its nearest neighbours.
+template <class L> NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, L lanes) {
+  const i32 seed = 1 + random.below(out.in.n);
+  take_all(out, &seed, 1, lanes);
+  take_all(out, out.in.near + i64(seed) * out.in.near_count, least(removals - 1, out.in.near_count),
+           lanes);
+}
+
+// Required customers that a tight fleet has left out are tried every time.
+NDS_FN void retry_absent(Removal& out, Random& random) {
+  constexpr i32 kRetries = 16;
+  const Solution& s = out.s;
+  const i32 start = random.below(s.absents);
+  for (i32 i = 0, added = 0; i < s.absents && added < kRetries; ++i) {
+    const i32 c = s.absent[(start + i) % s.absents];
+    if (out.in.prize[c] != kRequired || out.taken(c)) continue;
+    out.take(c);
+    ++added;
+  }
+}
+
+// What to remove: a given list, or a rule.
+template <class L>
 NDS_FN i32 take_apart(const Instance& in, const Solution& s, Scratch& scratch, const Recipe& recipe,
-                      const i32* given, Random& random) {
+                      const i32* given, Random& random, L lanes) {
   Removal out{in, s, scratch};
   const i32 removals = least(recipe.removals, in.n);
   if (recipe.rule == kGiven) {
-    for (i32 i = 0; i < removals; ++i) out.take(given[i]);
-  } else if (recipe.rule == kString) {
-    ruin_string(out, recipe, random);
+    take_all(out, given, removals, lanes);
   } else if (recipe.rule == kRelated) {
-    ruin_related(out, removals, random);
-  } else {
-    ruin_random(out, removals, random);
-  }
-  if (s.absent_required > 0) {
-    constexpr i32 kRetries = 16;
-    const i32 start = random.below(s.absents);
-    for (i32 i = 0, added = 0; i < s.absents && added < kRetries; ++i) {
-      const i32 c = s.absent[(start + i) % s.absents];
-      if (in.prize[c] != kRequired || out.taken(c)) continue;
-      out.take(c);
-      ++added;
+    ruin_related(out, removals, random, lanes);
+  } else if (lanes.leads()) {
+    if (recipe.rule == kString) {
+      ruin_string(out, recipe, random);
+    } else {
+      ruin_random(out, removals, random);
     }
   }
+  lanes.sync();
+  if (s.absent_required > 0 && lanes.leads()) retry_absent(out, random);
+  out.count = lanes.from(out.count, 0);
+  lanes.sync();
   return out.count;
 }
 

@@ -13,11 +13,13 @@ struct AnyRoute {
     NDS_FN static bool fits_route(i32) { return true; }
     NDS_FN static bool fits_place(const Places&, i32, i32, i32) { return true; }
   };
-  template <class D>
-  NDS_FN static void refresh(const Instance&, const D&, const Places&, i32, i32) {}
-  template <class D>
-  NDS_FN static void inserted(const Instance&, const D&, const Places&, i32, i32, i32) {}
-  NDS_FN static bool in_time(const Instance&, const Places&, i32, i32) { return true; }
+  template <class D, class L>
+  NDS_FN static void refresh(const Instance&, const D&, const Places&, i32, i32, L) {}
+  template <class D, class L>
+  NDS_FN static void inserted(const Instance&, const D&, const Places&, i32, i32, i32, L) {}
+  template <class L> NDS_FN static bool in_time(const Instance&, const Places&, i32, i32, L) {
+    return true;
+  }
 };
 
 struct Capacity : AnyRoute {
@@ -50,6 +52,92 @@ struct TimeWindows : AnyRoute {
     if constexpr (D::symmetric) return at.edge[p];
     return d.time(at.node[p], at.node[p + 1]);
   }
+  static constexpr i32 kEver = 1 << 30;  // before and after all times
+
+  // Earliest departures of places p … last, the one before p departing at `depart`.
+  template <class D, class L>
+  NDS_FN static void go_forward(const Instance& in, const D& d, const Places& at, i32 p, i32 last,
+                                i32 depart, L lanes) {
+    for (i32 begin = p; begin <= last; begin += L::W) {
+      const i32 q = begin + lanes.lane;
+      MaxPlus stop{0, -kEver};
+      if (q <= last) {
+        const i32 node = at.node[q], service = in.service[node];
+        stop = MaxPlus{travel(d, at, q - 1) + service, in.ready[node] + service};
+      }
+      stop = lanes.up_to(stop);
+      const i32 value = most(depart + stop.a, stop.b);
+      if (q <= last) at.depart[q] = value;
+      depart = lanes.from(value, L::W - 1);
+    }
+  }
+  // Latest starts of places p … first, the one after p starting at `latest` at the latest. This is
+  // the same with all signs turned around.
+  template <class D, class L>
+  NDS_FN static void go_back(const Instance& in, const D& d, const Places& at, i32 p, i32 first,
+                             i32 latest, L lanes) {
+    for (i32 begin = p; begin >= first; begin -= L::W) {
+      const i32 q = begin - lanes.lane;
+      MaxPlus stop{0, -kEver};
+      if (q >= first) {
+        const i32 node = at.node[q];
+        stop = MaxPlus{travel(d, at, q) + in.service[node], -in.due[node]};
+      }
+      stop = lanes.up_to(stop);
+      const i32 value = -most(stop.a - latest, stop.b);
+      if (q >= first) at.latest[q] = value;
+      latest = lanes.from(value, L::W - 1);
+    }
+  }
+
+  // The whole route of `size` customers that begins at place `first`.
+  template <class D, class L>
+  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
+                             L lanes) {
+    const i32 last = first + size + 1, opens = in.ready[0], closes = in.due[0];
+    if (lanes.leads()) at.depart[first] = opens, at.latest[last] = closes;
+    go_forward(in, d, at, first + 1, last, opens, lanes);
+    go_back(in, d, at, last - 1, first, closes, lanes);
+    lanes.sync();
+  }
+
+  // Whether it starts nowhere after the due date.
+  template <class L>
+  NDS_FN static bool in_time(const Instance& in, const Places& at, i32 first, i32 size, L lanes) {
+    bool fine = true;
+    for (i32 p = first + 1 + lanes.lane; p <= first + size + 1; p += L::W) {
+      const i32 node = at.node[p];
+      fine &= at.depart[p] - in.service[node] <= in.due[node];
+    }
+    return lanes.ballot(!fine) == 0;
+  }
+
+  // A customer has been put at place p: a single lane goes forwards and backwards until nothing
+  // changes any more, several go all the way at once.
+  template <class D, class L>
+  NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
+                              i32 p, L lanes) {
+    const i32 last = first + size + 1;
+    if constexpr (L::W > 1) {
+      go_forward(in, d, at, p, last, at.depart[p - 1], lanes);
+      go_back(in, d, at, p, first, at.latest[p + 1], lanes);
+      lanes.sync();
+    } else {
+      at.depart[p] = depart(in, d, at, p);
+      for (i32 q = p + 1; q <= last; ++q) {
+        i32 value = depart(in, d, at, q);
+        if (value == at.depart[q]) break;
+        at.depart[q] = value;
+      }
+      at.latest[p] = latest(in, d, at, p);
+      for (i32 q = p - 1; q >= first; --q) {
+        i32 value = latest(in, d, at, q);
+        if (value == at.latest[q]) break;
+        at.latest[q] = value;
+      }
+    }
+  }
+
   template <class D>
   NDS_FN static i32 depart(const Instance& in, const D& d, const Places& at, i32 p) {
     const i32 b = at.node[p];
@@ -59,46 +147,6 @@ struct TimeWindows : AnyRoute {
   NDS_FN static i32 latest(const Instance& in, const D& d, const Places& at, i32 p) {
     const i32 a = at.node[p];
     return least(at.latest[p + 1] - travel(d, at, p) - in.service[a], in.due[a]);
-  }
-
-  // The whole route of `size` customers that begins at place `first`.
-  template <class D>
-  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first,
-                             i32 size) {
-    const i32 last = first + size + 1;
-    at.depart[first] = in.ready[0];
-    for (i32 p = first + 1; p <= last; ++p) at.depart[p] = depart(in, d, at, p);
-    at.latest[last] = in.due[0];
-    for (i32 p = last - 1; p >= first; --p) at.latest[p] = latest(in, d, at, p);
-  }
-
-  // Whether it starts nowhere after the due date.
-  NDS_FN static bool in_time(const Instance& in, const Places& at, i32 first, i32 size) {
-    bool fine = true;
-    for (i32 p = first + 1; p <= first + size + 1; ++p) {
-      const i32 node = at.node[p];
-      fine &= at.depart[p] - in.service[node] <= in.due[node];
-    }
-    return fine;
-  }
-
-  // A customer has been put at place p: forwards and backwards until nothing changes any more.
-  template <class D>
-  NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
-                              i32 p) {
-    const i32 last = first + size + 1;
-    at.depart[p] = depart(in, d, at, p);
-    for (i32 q = p + 1; q <= last; ++q) {
-      i32 value = depart(in, d, at, q);
-      if (value == at.depart[q]) break;
-      at.depart[q] = value;
-    }
-    at.latest[p] = latest(in, d, at, p);
-    for (i32 q = p - 1; q >= first; --q) {
-      i32 value = latest(in, d, at, q);
-      if (value == at.latest[q]) break;
-      at.latest[q] = value;
-    }
   }
 };
 
@@ -123,18 +171,19 @@ template <class... Rule> struct Rules {
       return (Rule::Probe::fits_place(at, p, to, from) & ...);
     }
   };
-  template <class D>
-  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first,
-                             i32 size) {
-    (Rule::refresh(in, d, at, first, size), ...);
+  template <class D, class L>
+  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
+                             L lanes) {
+    (Rule::refresh(in, d, at, first, size, lanes), ...);
   }
-  template <class D>
+  template <class D, class L>
   NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
-                              i32 p) {
-    (Rule::inserted(in, d, at, first, size, p), ...);
+                              i32 p, L lanes) {
+    (Rule::inserted(in, d, at, first, size, p, lanes), ...);
   }
-  NDS_FN static bool in_time(const Instance& in, const Places& at, i32 first, i32 size) {
-    return (Rule::in_time(in, at, first, size) && ...);
+  template <class L>
+  NDS_FN static bool in_time(const Instance& in, const Places& at, i32 first, i32 size, L lanes) {
+    return (Rule::in_time(in, at, first, size, lanes) && ...);
   }
   // What it costs to leave the customer out.
   NDS_FN static i64 prize(const Instance& in, i32 c) {

@@ -1,77 +1,106 @@
 // The solution of a chain: slots in a pool, so that a step costs what it changes and not what there
 // is.
 #pragma once
+#include "memory.hpp"
 #include "rules.hpp"
 
 namespace nds {
 inline namespace NDS_ISA {
 
 constexpr i32 kSlotStep = 4;
-constexpr i32 kPoolPerCustomer =
-    6;  // slots of singletons take 4 places each; the rest is room to move
-constexpr i32 kDraftPerCustomer = 24;  // copies of routes with room to grow
 
 NDS_FN i32 slot_for(i32 size) { return (size + 2 + kSlotStep - 1) / kSlotStep * kSlotStep; }
 
-template <class R>
-NDS_FN void copy_places(const Places& to, i32 t, const Places& from, i32 f, i32 count) {
-  for (i32 i = 0; i < count; ++i) to.node[t + i] = from.node[f + i];
-  for (i32 i = 0; i < count; ++i) to.edge[t + i] = from.edge[f + i];
-  if constexpr (R::windows) {
-    for (i32 i = 0; i < count; ++i) to.depart[t + i] = from.depart[f + i];
-    for (i32 i = 0; i < count; ++i) to.latest[t + i] = from.latest[f + i];
+// Does not wait for the other lanes.
+template <class R, class L>
+NDS_FN void copy_places(const Places& to, i32 t, const Places& from, i32 f, i32 count, L lanes) {
+  if constexpr (L::W > 1) {
+    for (i32 i = lanes.lane; i < count; i += L::W) {
+      const i32 node = from.node[f + i], edge = from.edge[f + i];
+      if constexpr (R::windows) {
+        const i32 depart = from.depart[f + i], latest = from.latest[f + i];
+        to.depart[t + i] = depart;
+        to.latest[t + i] = latest;
+      }
+      to.node[t + i] = node;
+      to.edge[t + i] = edge;
+    }
+  } else {
+    for (i32 i = 0; i < count; ++i) to.node[t + i] = from.node[f + i];
+    for (i32 i = 0; i < count; ++i) to.edge[t + i] = from.edge[f + i];
+    if constexpr (R::windows) {
+      for (i32 i = 0; i < count; ++i) to.depart[t + i] = from.depart[f + i];
+      for (i32 i = 0; i < count; ++i) to.latest[t + i] = from.latest[f + i];
+    }
   }
 }
 
 // Move all routes together; `spare` holds them meanwhile.
-template <class R> NDS_DEEP void compact(Solution& s, const Places& spare) {
+template <class R, class L> NDS_DEEP void compact(Solution& s, const Places& spare, L lanes) {
   i32 used = 0;
   for (i32 r = 0; r < s.routes; ++r) {
-    if (s.size[r] == 0) {  // about to go, or to be written: takes no place
-      s.slot[r] = 0;
-      continue;
+    const i32 size = s.size[r], first = s.first[r];
+    const i32 slot = size == 0 ? 0 : slot_for(size);  // empty: about to go, or to be written
+    if (size > 0) copy_places<R>(spare, used, s.at, first, size + 2, lanes);
+    lanes.sync();
+    if (lanes.leads()) {
+      if (size > 0) s.first[r] = used;
+      s.slot[r] = slot;
     }
-    copy_places<R>(spare, used, s.at, s.first[r], s.size[r] + 2);
-    s.first[r] = used;
-    s.slot[r] = slot_for(s.size[r]);
-    used += s.slot[r];
+    used += slot;
   }
-  copy_places<R>(s.at, 0, spare, 0, used);
+  lanes.sync();
+  copy_places<R>(s.at, 0, spare, 0, used, lanes);
   s.used = used;
+  lanes.sync();
 }
 
-template <class R> NDS_FN void make_room(Solution& s, i32 r, i32 size, const Places& spare) {
+template <class R, class L>
+NDS_FN void make_room(Solution& s, i32 r, i32 size, const Places& spare, L lanes) {
   if (size + 2 <= s.slot[r]) return;
   i32 slot = slot_for(size + 2);
   if (s.used + slot > s.room) {
-    s.size[r] = 0;  // what stands there is about to be replaced
-    compact<R>(s, spare);
+    lanes.sync();
+    if (lanes.leads()) s.size[r] = 0;  // what stands there is about to be replaced
+    lanes.sync();
+    compact<R>(s, spare, lanes);
   }
-  s.first[r] = s.used;
-  s.slot[r] = slot;
+  lanes.sync();
+  if (lanes.leads()) {
+    s.first[r] = s.used;
+    s.slot[r] = slot;
+  }
   s.used += slot;
+  lanes.sync();
 }
 
-NDS_FN void add_absent(const Instance& in, Solution& s, i32 c) {
-  s.route_of[c] = -1;
-  s.absent_at[c] = s.absents;
-  s.absent[s.absents++] = c;
+// The list of those not served is kept by one lane; all lanes count.
+template <class L> NDS_FN void add_absent(const Instance& in, Solution& s, i32 c, L lanes) {
+  if (lanes.leads()) {
+    s.route_of[c] = -1;
+    s.absent_at[c] = s.absents;
+    s.absent[s.absents] = c;
+  }
+  ++s.absents;
   s.absent_required += in.prize[c] == kRequired;
 }
 
-NDS_FN void drop_absent(const Instance& in, Solution& s, i32 c) {
-  i32 last = s.absent[--s.absents];
-  s.absent[s.absent_at[c]] = last;
-  s.absent_at[last] = s.absent_at[c];
+template <class L> NDS_FN void drop_absent(const Instance& in, Solution& s, i32 c, L lanes) {
+  --s.absents;
+  if (lanes.leads()) {
+    const i32 last = s.absent[s.absents];
+    s.absent[s.absent_at[c]] = last;
+    s.absent_at[last] = s.absent_at[c];
+  }
   s.absent_required -= in.prize[c] == kRequired;
 }
 
-NDS_FN void update_box(const Instance& in, Solution& s, i32 r) {
+template <class L> NDS_FN void update_box(const Instance& in, Solution& s, i32 r, L lanes) {
   if (in.x == nullptr) return;
   const i32 first = s.first[r], size = s.size[r];
   const i32* node = s.at.node + first;
   float left = in.x[node[1]], right = left, low = in.y[node[1]], high = low;
-  for (i32 p = 2; p <= size; ++p) {
+  for (i32 p = 2 + lanes.lane; p <= size; p += L::W) {
     float x = in.x[node[p]], y = in.y[node[p]];
     left = x < left ? x : left;
     right = x > right ? x : right;
@@ -79,7 +108,13 @@ NDS_FN void update_box(const Instance& in, Solution& s, i32 r) {
     high = y > high ? y : high;
   }
   i32 inner = 0;
-  for (i32 p = 1; p < size; ++p) inner = most(inner, s.at.edge[first + p]);
+  for (i32 p = 1 + lanes.lane; p < size; p += L::W) inner = most(inner, s.at.edge[first + p]);
+  left = lanes.least_of(left);
+  right = lanes.most_of(right);
+  low = lanes.least_of(low);
+  high = lanes.most_of(high);
+  inner = lanes.most_of(inner);
+  if (!lanes.leads()) return;
   s.box.left[r] = left;
   s.box.right[r] = right;
   s.box.low[r] = low;
@@ -89,51 +124,70 @@ NDS_FN void update_box(const Instance& in, Solution& s, i32 r) {
 }
 
 // Route r of the solution becomes the segment of a draft.
-template <class R>
+template <class R, class L>
 NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Places& from,
-                        const Segment& seg, const Places& spare) {
-  make_room<R>(s, r, seg.size, spare);
+                        const Segment& seg, const Places& spare, L lanes) {
+  make_room<R>(s, r, seg.size, spare, lanes);
   const i32 first = s.first[r];
-  copy_places<R>(s.at, first, from, seg.first, seg.size + 2);
-  s.size[r] = seg.size;
-  s.load[r] = seg.load;
-  for (i32 p = 1; p <= seg.size; ++p) {
-    i32 c = s.at.node[first + p];
-    if constexpr (R::optional) {
-      if (s.route_of[c] < 0) drop_absent(in, s, c);
-    }
-    s.route_of[c] = r;
-    s.place_of[c] = p;
+  copy_places<R>(s.at, first, from, seg.first, seg.size + 2, lanes);
+  if (lanes.leads()) {
+    s.size[r] = seg.size;
+    s.load[r] = seg.load;
   }
-  update_box(in, s, r);
+  lanes.sync();
+  for (i32 begin = 1; begin <= seg.size; begin += L::W) {
+    const i32 p = begin + lanes.lane;
+    const bool there = p <= seg.size;
+    const i32 c = there ? s.at.node[first + p] : 0;
+    if constexpr (R::optional) {
+      u32 back = lanes.ballot(there && s.route_of[c] < 0);
+      for (; back != 0; back &= back - 1)
+        drop_absent(in, s, s.at.node[first + begin + first_bit(back)], lanes);
+    }
+    if (there) {
+      s.route_of[c] = r;
+      s.place_of[c] = p;
+    }
+  }
+  update_box(in, s, r, lanes);
+  lanes.sync();
 }
 
 // An empty route goes; the last one takes its number.
-NDS_FN void drop_route(Solution& s, i32 r) {
+template <class L> NDS_FN void drop_route(Solution& s, i32 r, L lanes) {
   const i32 last = --s.routes;
   if (r == last) return;
-  s.first[r] = s.first[last];
-  s.slot[r] = s.slot[last];
-  s.size[r] = s.size[last];
-  s.load[r] = s.load[last];
-  s.box.left[r] = s.box.left[last];
-  s.box.right[r] = s.box.right[last];
-  s.box.low[r] = s.box.low[last];
-  s.box.high[r] = s.box.high[last];
-  s.box.inner[r] = s.box.inner[last];
-  s.box.leg[r] = s.box.leg[last];
-  const i32* node = s.at.node + s.first[r];
-  for (i32 p = 1; p <= s.size[r]; ++p) s.route_of[node[p]] = r;
+  const i32 size = s.size[last];
+  const i32* node = s.at.node + s.first[last];
+  lanes.sync();
+  for (i32 p = 1 + lanes.lane; p <= size; p += L::W) s.route_of[node[p]] = r;
+  if (lanes.leads()) {
+    s.first[r] = s.first[last];
+    s.slot[r] = s.slot[last];
+    s.size[r] = size;
+    s.load[r] = s.load[last];
+    s.box.left[r] = s.box.left[last];
+    s.box.right[r] = s.box.right[last];
+    s.box.low[r] = s.box.low[last];
+    s.box.high[r] = s.box.high[last];
+    s.box.inner[r] = s.box.inner[last];
+    s.box.leg[r] = s.box.leg[last];
+  }
+  lanes.sync();
 }
 
 // The solution takes on what the draft says.
-template <class R>
-NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Places& spare) {
+template <class R, class L>
+NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Places& spare,
+                     L lanes) {
   if constexpr (R::optional) {
     for (i32 i = 0; i < draft.left_outs; ++i) {
-      i32 c = draft.left_out[i];
-      if (s.route_of[c] >= 0) add_absent(in, s, c);
+      const i32 c = draft.left_out[i];
+      const bool served = s.route_of[c] >= 0;
+      lanes.sync();
+      if (served) add_absent(in, s, c, lanes);
     }
+    lanes.sync();
   }
   const i32 before = s.routes;
   i32 emptied = 0;
@@ -141,20 +195,22 @@ NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const 
     const Segment& seg = draft.segment[i];
     if (seg.route >= before) {  // new: its number is the next one, as segments stand in the order
                                 // of their making
-      s.first[seg.route] = s.slot[seg.route] = s.size[seg.route] = 0;
+      if (lanes.leads()) s.first[seg.route] = s.slot[seg.route] = s.size[seg.route] = 0;
       s.routes = seg.route + 1;
+      lanes.sync();
     }
     if (seg.size > 0) {
-      write_route<R>(in, s, seg.route, draft.at, seg, spare);
+      write_route<R>(in, s, seg.route, draft.at, seg, spare, lanes);
     } else {
-      s.size[seg.route] = 0;
+      if (lanes.leads()) s.size[seg.route] = 0;
+      lanes.sync();
       ++emptied;
     }
   }
   // From the last to the first, so that the route that takes over a number is never an empty one.
   for (i32 r = s.routes - 1; emptied > 0; --r) {
     if (s.size[r] == 0) {
-      drop_route(s, r);
+      drop_route(s, r, lanes);
       --emptied;
     }
   }
@@ -162,59 +218,88 @@ NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const 
 }
 
 // Nobody is served.
-template <class R> NDS_DEEP void clear(const Instance& in, Solution& s) {
+template <class R, class L> NDS_DEEP void clear(const Instance& in, Solution& s, L lanes) {
   s.cost = 0;
   s.routes = s.used = s.absents = s.absent_required = 0;
-  for (i32 c = 1; c <= in.n; ++c) {
+  i64 cost = 0;
+  i32 required = 0;
+  for (i32 c = 1 + lanes.lane; c <= in.n; c += L::W) {
     s.route_of[c] = -1;
     if constexpr (R::optional) {
-      add_absent(in, s, c);
-      s.cost += R::prize(in, c);
+      s.absent[c - 1] = c;
+      s.absent_at[c] = c - 1;
+      required += in.prize[c] == kRequired;
+      cost += R::prize(in, c);
     }
   }
+  if constexpr (R::optional) {
+    s.absents = in.n;
+    s.absent_required = i32(lanes.sum(required));
+    s.cost = lanes.sum(cost);
+  }
+  lanes.sync();
 }
 
 // A route of its own for the given customers, in their order. The caller vouches for its
 // feasibility.
-template <class R, class D>
-NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* customers,
-                        i32 size) {
+template <class R, class D, class L>
+NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* customers, i32 size,
+                        L lanes) {
   const i32 r = s.routes++;
   const i32 first = s.used;
-  s.first[r] = first;
-  s.slot[r] = slot_for(size);
-  s.used += s.slot[r];
-  s.size[r] = size;
-  s.load[r] = 0;
-  s.at.node[first] = s.at.node[first + size + 1] = 0;
-  for (i32 p = 1; p <= size; ++p) {
+  s.used += slot_for(size);
+  i64 load = 0, cost = 0;
+  for (i32 p = 1 + lanes.lane; p <= size; p += L::W) {
     const i32 c = customers[p - 1];
     s.at.node[first + p] = c;
-    s.load[r] += in.demand[c];
-    if constexpr (R::optional) {
-      drop_absent(in, s, c);
-      s.cost -= R::prize(in, c);
-    }
-    s.route_of[c] = r;
+    load += in.demand[c];
+    cost -= R::prize(in, c);
     s.place_of[c] = p;
   }
-  for (i32 p = first; p <= first + size; ++p) {
-    s.at.edge[p] = d.length(s.at.node[p], s.at.node[p + 1]);
-    s.cost += s.at.edge[p];
+  if (lanes.leads()) s.at.node[first] = s.at.node[first + size + 1] = 0;
+  lanes.sync();
+  if constexpr (R::optional) {
+    for (i32 p = 1; p <= size; ++p) drop_absent(in, s, s.at.node[first + p], lanes);
   }
-  R::refresh(in, d, s.at, first, size);
-  update_box(in, s, r);
+  for (i32 p = lanes.lane; p <= size; p += L::W) {
+    const i32 node = s.at.node[first + p];
+    if (p > 0) s.route_of[node] = r;
+    s.at.edge[first + p] = d.length(node, s.at.node[first + p + 1]);
+    cost += s.at.edge[first + p];
+  }
+  load = lanes.sum(load);
+  s.cost += lanes.sum(cost);
+  if (lanes.leads()) {
+    s.first[r] = first;
+    s.slot[r] = slot_for(size);
+    s.size[r] = size;
+    s.load[r] = i32(load);
+  }
+  lanes.sync();
+  R::refresh(in, d, s.at, first, size, lanes);
+  update_box(in, s, r, lanes);
+  lanes.sync();
 }
 
-NDS_FN void save_best(Chain& chain) {
+template <class L> NDS_FN void save_best(Chain& chain, L lanes) {
   const Solution& s = chain.now;
   i32 length = 0;
   for (i32 r = 0; r < s.routes; ++r) {
-    const i32* node = s.at.node + s.first[r];
-    for (i32 p = 1; p <= s.size[r] + 1; ++p) chain.best_tour[length++] = node[p];
+    const i32* node = s.at.node + s.first[r] + 1;
+    const i32 count = s.size[r] + 1;
+    for (i32 p = lanes.lane; p < count; p += L::W) chain.best_tour[length + p] = node[p];
+    length += count;
   }
   chain.best_length = length;
   chain.best_is_now = 0;
+  lanes.sync();
+}
+
+// The best seen so far is where the chain stands.
+NDS_FN void start_from_now(Chain& chain) {
+  chain.best_cost = chain.now.cost;
+  chain.best_missing = chain.now.absent_required;
+  chain.best_is_now = 1;
 }
 
 }  // namespace NDS_ISA

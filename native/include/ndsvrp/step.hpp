@@ -6,7 +6,7 @@
 namespace nds {
 inline namespace NDS_ISA {
 
-NDS_FN void shuffle(i32* items, i32 count, Random& random) {
+NDS_FN void shuffle(i32* items, i32 count, Random random) {
   for (i32 i = count - 1; i > 0; --i) {
     const i32 j = random.below(i + 1), held = items[i];
     items[i] = items[j];
@@ -14,109 +14,224 @@ NDS_FN void shuffle(i32* items, i32 count, Random& random) {
   }
 }
 
-// Order number `which` of reinsertion: the removal's own first and random ones after it, or,
-// sorted, one of SISRs' sort orders drawn by weight.
-NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed, i32 count,
-                    i32 which, i32* order, Random& random) {
-  for (i32 i = 0; i < count; ++i) order[i] = removed[i];
-  if (!recipe.sorted) {
-    if (which > 0) shuffle(order, count, random);
-    return;
-  }
-  i32 total = 0;
-  for (i32 k = 0; k <= in.sorts; ++k) total += in.sort_weight[k];
-  i32 draw = random.below(total), sort = 0;
-  while (draw >= in.sort_weight[sort]) draw -= in.sort_weight[sort++];
-  if (sort == 0) {
-    shuffle(order, count, random);
-    return;
-  }
-  const i32* rank = in.rank + i64(sort - 1) * (in.n + 1);
+NDS_FN void sort_by(const i32* rank, i32* items, i32 count) {
   for (i32 i = 1; i < count; ++i) {
-    const i32 c = order[i];
+    const i32 c = items[i];
     i32 j = i;
-    for (; j > 0 && rank[order[j - 1]] > rank[c]; --j) order[j] = order[j - 1];
-    order[j] = c;
+    for (; j > 0 && rank[items[j - 1]] > rank[c]; --j) items[j] = items[j - 1];
+    items[j] = c;
   }
 }
 
-// The best reconstruction after one removal, in the draft that is returned; the solution is only
-// read.
-template <class R, class D, class L>
-NDS_DEEP Draft& reconstruct(const Instance& in, const Solution& s, Scratch& scratch,
-                            const Recipe& recipe, const i32* given, u64 key, L lanes) {
-  const D d(in);
-  Random random{key_of(key, 0)};
-  const i32 count = strip<R>(in, d, s, scratch, take_apart(in, s, scratch, recipe, given, random));
-  for (i32 which = 0; which < recipe.orders; ++which) {
+// Order number `which` of reinsertion: the removal's own first and random ones after it, or,
+// sorted, one of SISRs' sort orders drawn by weight.
+template <class L>
+NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed, i32 count,
+                    i32 which, i32* order, Random& random, L lanes) {
+  for (i32 i = lanes.lane; i < count; i += L::W) order[i] = removed[i];
+  i32 sort = 0;
+  if (recipe.sorted) {
+    i32 total = 0;
+    for (i32 k = 0; k <= in.sorts; ++k) total += in.sort_weight[k];
+    i32 draw = random.below(total);
+    while (draw >= in.sort_weight[sort]) draw -= in.sort_weight[sort++];
+  }
+  lanes.sync();
+  if (sort > 0) {
+    if (lanes.leads()) sort_by(in.rank + i64(sort - 1) * (in.n + 1), order, count);
+  } else if (recipe.sorted || which > 0) {
+    if (lanes.leads()) shuffle(order, count, random);
+    random.counter += u64(most(0, count - 1));  // what the shuffle drew
+  }
+  lanes.sync();
+}
+
+// Take the solution apart: the first team does it, the others learn of it. Returns how many
+// customers are to be inserted again, or -1 if time is up.
+template <class R, class D, class C>
+NDS_FN i32 take_out(const Instance& in, const D& d, const Solution& s, Scratch& scratch,
+                    const Recipe& recipe, const i32* given, u64 key, C crew) {
+  const auto lanes = crew.lanes;
+  i32 count = -1;
+  if (crew.team == 0 && !lanes.time_is_up()) {
+    Random random{key_of(key, 0)};
+    count = take_apart(in, s, scratch, recipe, given, random, lanes);
+    count = strip<R>(in, d, s, scratch, count, lanes);
+  }
+  if constexpr (!C::alone) {
+    Board& board = *scratch.board;
+    Draft& draft = scratch.stripped;
+    if (crew.team == 0 && lanes.leads()) {
+      board.count = count;
+      board.used = draft.used, board.segments = draft.segments, board.routes = draft.routes;
+      board.full = draft.full, board.stripped_delta = draft.delta;
+    }
+    crew.sync();
+    count = board.count;
+    draft.used = board.used, draft.segments = board.segments, draft.routes = board.routes;
+    draft.full = board.full, draft.delta = board.stripped_delta;
+    draft.opened = draft.left_outs = 0;
+  }
+  return count;
+}
+
+// A single order of a single team needs no second draft: it is carried out in the stripped one.
+template <class C> NDS_FN constexpr bool in_place(const Recipe& recipe) {
+  return C::alone && recipe.orders == 1;
+}
+
+// The orders of a team, one after another: the best draft is kept. Returns its order.
+template <class R, class D, class C>
+NDS_FN i32 try_orders(const Instance& in, const D& d, const Solution& s, Scratch& scratch,
+                      const Recipe& recipe, i32 count, u64 key, C crew) {
+  const auto lanes = crew.lanes;
+  const bool all = recipe.all_routes != 0;
+  i32 best = crew.team;
+  for (i32 which = crew.team; which < recipe.orders; which += crew.teams) {
     Random ordering{key_of(key, 1 + u64(which))};
-    arrange(in, recipe, scratch.removed, count, which, scratch.order, ordering);
-    const Greedy greedy{recipe.all_routes != 0, Blinks{ordering.bits(), recipe.blink},
-                        recipe.open_route, key_of(ordering.key, ~0ull), scratch.stop};
-    const bool only = recipe.orders == 1;
+    arrange(in, recipe, scratch.removed, count, which, scratch.order, ordering, lanes);
+    const Greedy greedy{all, Blinks{ordering.bits(), recipe.blink}, recipe.open_route,
+                        key_of(ordering.key, ~0ull)};
+    const bool only = in_place<C>(recipe);
     Draft& draft = only ? scratch.stripped : scratch.trial;
-    if (!only) copy_draft<R>(draft, scratch.stripped);
-    put_back<R>(in, d, s, draft, scratch.bound, scratch.order, count, greedy, lanes);
-    if (!only && (which == 0 || draft.delta < scratch.best.delta)) {
+    if (!only) copy_draft<R>(draft, scratch.stripped, all, lanes);
+    put_back<R>(in, d, s, draft, scratch.order, count, greedy, lanes);
+    if (!only && (which == crew.team || draft.delta < scratch.best.delta)) {
       const Draft held = scratch.best;
       scratch.best = draft;
       scratch.trial = held;
+      best = which;
     }
   }
-  for (i32 i = 0; i < count; ++i) scratch.mark[scratch.removed[i]] = 0;
-  return recipe.orders == 1 ? scratch.stripped : scratch.best;
+  return best;
 }
 
-NDS_FN void forget(Scratch& scratch) {
-  forget(scratch.stripped);
-  forget(scratch.trial);
-  forget(scratch.best);
-}
+// What came of a step.
+struct Outcome {
+  i64 delta;        // of the best draft
+  bool mine;        // this team made it
+  bool late, full;  // worth nothing: time is up, or there was too little room
+};
 
-template <class R>
-NDS_DEEP void accept(const Instance& in, Chain& chain, Scratch& scratch, const Draft& draft) {
-  if (chain.best_is_now && draft.delta > 0) save_best(chain);
-  const Places& spare = &draft == &scratch.stripped ? scratch.trial.at : scratch.stripped.at;
-  commit<R>(in, chain.now, draft, spare);
-  if (chain.now.cost < chain.best_cost) {
-    chain.best_cost = chain.now.cost;
-    chain.best_missing = chain.now.absent_required;
-    chain.best_is_now = 1;
+// The best draft of the crew: the first of the cheapest.
+template <class C>
+NDS_FN Outcome best_of(const Draft& draft, i32 order, const Scratch& scratch, C crew) {
+  if constexpr (C::alone) {
+    return Outcome{draft.delta, true, crew.lanes.time_is_up(), draft.full != 0};
+  } else {
+    Board& board = *scratch.board;
+    const bool late = crew.lanes.time_is_up();
+    if (crew.lanes.leads()) {
+      board.delta[crew.team] = draft.delta;
+      board.order[crew.team] = order;
+      board.late[crew.team] = late;
+      board.overfull[crew.team] = draft.full;
+    }
+    crew.sync();
+    i32 best = 0;
+    bool one_late = false, one_full = false;
+    for (i32 t = 0; t < crew.teams; ++t) {
+      const bool less = board.delta[t] < board.delta[best];
+      const bool same = board.delta[t] == board.delta[best];
+      if (less || (same && board.order[t] < board.order[best])) best = t;
+      one_late |= board.late[t] != 0;
+      one_full |= board.overfull[t] != 0;
+    }
+    return Outcome{board.delta[best], best == crew.team, one_late, one_full};
   }
 }
+
+template <class R, class L>
+NDS_DEEP void accept(const Instance& in, Chain& chain, Scratch& scratch, const Draft& draft,
+                     L lanes) {
+  if (chain.best_is_now && draft.delta > 0) save_best(chain, lanes);
+  commit<R>(in, chain.now, draft, scratch.spare, lanes);
+  if (chain.now.cost < chain.best_cost) start_from_now(chain);
+}
+
+// All teams learn what the chain has come to.
+template <class C> NDS_FN void share(Chain& chain, Scratch& scratch, bool mine, C crew) {
+  if constexpr (!C::alone) {
+    Board& board = *scratch.board;
+    Solution& s = chain.now;
+    if (mine && crew.lanes.leads()) {
+      board.cost = s.cost, board.best_cost = chain.best_cost;
+      board.chain_routes = s.routes, board.chain_used = s.used;
+      board.absents = s.absents, board.absent_required = s.absent_required;
+      board.best_is_now = chain.best_is_now, board.best_length = chain.best_length;
+      board.best_missing = chain.best_missing;
+    }
+    crew.sync();
+    s.cost = board.cost, chain.best_cost = board.best_cost;
+    s.routes = board.chain_routes, s.used = board.chain_used;
+    s.absents = board.absents, s.absent_required = board.absent_required;
+    chain.best_is_now = board.best_is_now, chain.best_length = board.best_length;
+    chain.best_missing = board.best_missing;
+  }
+}
+
+// Ready for the next step: nothing is drafted, nobody is marked.
+template <class C> NDS_FN void tidy(Scratch& scratch, const Recipe& recipe, i32 count, C crew) {
+  const auto lanes = crew.lanes;
+  if (crew.team == 0) {
+    for (i32 i = lanes.lane; i < count; i += C::Lanes::W) scratch.mark[scratch.removed[i]] = 0;
+    forget(scratch.stripped, true, lanes);
+  }
+  if (!in_place<C>(recipe)) {
+    forget(scratch.best, recipe.all_routes != 0, lanes);
+    if (recipe.orders > crew.teams) forget(scratch.trial, recipe.all_routes != 0, lanes);
+  }
+  lanes.sync();
+}
+
+constexpr i32 kFull = -1;
 
 // Steps from … to-1 of an improvement step (the paper's figure 3): each starts from what the one
-// before left. Accepts if new < current - T ln(u). Returns how many were made before time was up.
-template <class R, class D, class L>
+// before left. Accepts if new < current - T ln(u). Returns how many were made before time was up,
+// or kFull if there was too little room for one, after which the scratch is of no more use.
+template <class R, class D, class C>
 NDS_DEEP i32 improve(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe,
                      const i32* given, const double* temperature, i32 from, i32 to, u64 key,
-                     L lanes) {
-  i32 k = from;
-  for (; k < to && !*scratch.stop; ++k) {
+                     C crew) {
+  const D d(in);
+  for (i32 k = from; k < to; ++k) {
     const u64 step_key = key_of(key, u64(k));
     const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
-    const Draft& draft =
-        reconstruct<R, D>(in, chain.now, scratch, recipe, removed, step_key, lanes);
+    const i32 count = take_out<R>(in, d, chain.now, scratch, recipe, removed, step_key, crew);
+    if (count < 0) return k - from;
+    const i32 order = try_orders<R>(in, d, chain.now, scratch, recipe, count, step_key, crew);
+    const Draft& draft = in_place<C>(recipe) ? scratch.stripped : scratch.best;
+    const Outcome outcome = best_of(draft, order, scratch, crew);
     Random random{key_of(step_key, ~0ull)};
     const double margin = temperature[k] * minus_log(random.bits() >> 8);
-    if (!*scratch.stop && double(draft.delta) < margin) accept<R>(in, chain, scratch, draft);
-    forget(scratch);
+    if (outcome.full) return kFull;
+    if (!outcome.late && double(outcome.delta) < margin) {
+      if (outcome.mine) accept<R>(in, chain, scratch, draft, crew.lanes);
+      share(chain, scratch, outcome.mine, crew);
+    }
+    tidy(scratch, recipe, count, crew);
   }
-  return k - from;
+  return to - from;
 }
 
-// The change in cost that rollout k would bring (what training needs); with `keep`, it is carried
-// out.
-template <class R, class D, class L>
+// The change in cost that rollout k would bring (what training needs), or kNoRoom; with `keep`, it
+// is carried out.
+template <class R, class D, class C>
 NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Scratch& scratch, const Recipe& recipe,
-                      const i32* given, i32 k, u64 key, bool keep, L lanes) {
+                      const i32* given, i32 k, u64 key, bool keep, C crew) {
+  const D d(in);
+  const u64 step_key = key_of(key, u64(k));
   const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
-  const Draft& draft =
-      reconstruct<R, D>(in, chain.now, scratch, recipe, removed, key_of(key, u64(k)), lanes);
-  const i64 delta = draft.delta;
-  if (keep) accept<R>(in, chain, scratch, draft);
-  forget(scratch);
-  return delta;
+  const i32 count = take_out<R>(in, d, chain.now, scratch, recipe, removed, step_key, crew);
+  const i32 order = try_orders<R>(in, d, chain.now, scratch, recipe, count, step_key, crew);
+  const Draft& draft = in_place<C>(recipe) ? scratch.stripped : scratch.best;
+  const Outcome outcome = best_of(draft, order, scratch, crew);
+  if (keep && !outcome.full) {
+    if (outcome.mine) accept<R>(in, chain, scratch, draft, crew.lanes);
+    share(chain, scratch, outcome.mine, crew);
+  }
+  tidy(scratch, recipe, count, crew);
+  return outcome.full ? kNoRoom : outcome.delta;
 }
 
 }  // namespace NDS_ISA

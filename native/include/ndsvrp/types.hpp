@@ -15,12 +15,21 @@ using u32 = unsigned int;
 using i64 = long long;
 using u64 = unsigned long long;
 
+// Yes or no: small where memory is scarce. To a C++ compiler a byte may be part of anything, which
+// costs a CPU more than the memory is worth.
+#if defined(__CUDACC__)
+using Flag = unsigned char;
+#else
+using Flag = i32;
+#endif
+
 // Lengths, times and prizes are whole ticks, of at most 2^28. A required customer has this prize; a
 // limited fleet may leave it out all the same, and then it counts more than all optional ones
 // together.
 constexpr i32 kRequired = 1 << 29;
 constexpr i64 kMissing = 1ll << 44;
 constexpr i32 kNever = 0x7fffffff;
+constexpr i64 kNoRoom = 1ll << 62;  // a reconstruction that found too little room
 
 // A problem in ticks. Index 0 is the depot. Which pointers are set depends on the problem.
 struct Instance {
@@ -74,32 +83,47 @@ struct Solution {
   i32 absents, absent_required;
 };
 
-// A route under reconstruction.
-struct Segment {
-  i32 route, first, size, room, load;
+// A route under reconstruction. Its size lets a machine read four of these numbers at once.
+struct alignas(16) Segment {
+  i32 first, size, load, route, room;
 };
 
 // The routes that a reconstruction changes, beside a solution that it only reads.
 struct Draft {
   Places at;
-  i32 used;
+  i32 used, room;  // of its places
+  i32 full;        // there was too little room: what the draft says is worth nothing
   Segment* segment;
   i32 segments;
-  i32* segment_of;  // by route: its segment, or -1
-  i32 routes;       // routes with customers, those of the solution counted in
-  i32 opened;       // of them, new ones
-  i64 delta;        // cost against the solution
-  i32* left_out;    // customers that found no place
+  Flag* drafted;  // by route: 1 if it has a segment; not kept where only such routes are looked at
+  i32 routes;     // routes with customers, those of the solution counted in
+  i32 opened;     // of them, new ones
+  i64 delta;      // cost against the solution
+  i32* left_out;  // customers that found no place
   i32 left_outs;
 };
 
-// What one worker needs besides the solutions: sized once for the largest instance.
+// What the teams of a crew tell each other during a step.
+constexpr i32 kTeams = 16;
+struct Board {
+  i32 count, used, segments, routes, full, stop;  // the stripped draft
+  i64 stripped_delta;
+  i64 delta[kTeams];  // the best draft of each team, and the number of its order
+  i32 order[kTeams];
+  i32 late[kTeams], overfull[kTeams];
+  i64 cost, best_cost;  // the chain after the step
+  i32 chain_routes, chain_used, absents, absent_required;
+  i32 best_is_now, best_length, best_missing;
+};
+
+// What a team needs besides the solutions. `stripped`, `removed`, `mark` and `board` belong to the
+// whole crew, and its first team writes them.
 struct Scratch {
   Draft stripped, trial, best;
+  Places spare;  // as large as the pool of a solution
   i32 *removed, *order, *touched;
-  i32* mark;                 // by customer: 1 while it is among the removed
-  i32* bound;                // by route: no position in it is cheaper
-  const volatile i32* stop;  // set when time is up: what is under way is dropped
+  Flag* mark;  // by customer: 1 while it is among the removed
+  Board* board;
 };
 
 // One chain of a search: where it is, and the best it has seen.

@@ -1,4 +1,4 @@
-"""`nds bench`: solvers side by side, tables of their rows, the speed of the core, how well time limits are kept."""
+"""`nds bench`: solvers side by side, tables of their rows, the speed of the engines, how well time limits are kept."""
 
 from __future__ import annotations
 
@@ -115,6 +115,24 @@ def limits_command(
         say(f"{row['instance']}, {row['solver']}: {limits.outcome(row)}", error=True)
 
     console().print(limits.table(limits.run(time, customers, out, print_row)))
+
+
+@app.command("gpu")
+def gpu_command(
+    sizes: Annotated[str, typer.Option(metavar="N,N", help="Customers of the generated instances.")] = "500",
+    variants: Annotated[
+        str, typer.Option(metavar="NAMES", help="Kinds of the generated instances.")
+    ] = "cvrp,vrptw,pcvrp",
+    chains: Annotated[int, typer.Option(min=1, metavar="N", help="Solutions side by side.")] = 128,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per measurement.")] = None,
+) -> None:
+    """Measure the GPU engine: rollouts evaluated in parallel, steps in sequence."""
+    from ndsvrp.bench import gpu
+
+    if out is not None:
+        _prepare(out)
+    counts = [_count(word) for word in sizes.split(",")]
+    gpu.run(counts, variants.split(","), chains, out=out, progress=lambda row: say(gpu.line(row)))
 
 
 def _count(word: str) -> int:

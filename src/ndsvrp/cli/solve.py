@@ -103,7 +103,7 @@ def solve_command(
         str,
         typer.Option(
             metavar="NAME",
-            help=f"One of {', '.join(DEVICES)}. auto: cpu; cuda is not in this version.",
+            help=f"One of {', '.join(DEVICES)}. auto: cuda for the solver nds where there is a GPU, else cpu.",
             rich_help_panel=_HOW,
         ),
     ] = "auto",

@@ -98,7 +98,7 @@ class _Screen:
         if self._quiet:
             return
         if kind == "run":
-            self._print(f"network on {row['device']}, engine cpu on {amount(row['threads'], 'thread')}"
+            self._print(f"network on {row['device']}, engine {row['engine']}, {amount(row['threads'], 'thread')}"
                         + (f", {row['processes']} processes" if row["processes"] > 1 else ""))  # fmt: skip
         elif kind == "validation":
             self._print(validation_line(row))

@@ -88,11 +88,15 @@ class Engine(Protocol):
         """The current solutions, for a policy."""
         ...
 
+    def device_view(self, state: Any) -> Any:
+        """The same three, where the engine has them: tensors on the GPU, for a network there; arrays on a CPU."""
+        ...
+
     def rebuild(
         self,
         state: Any,
         recipe: Recipe,
-        removed: Ints | None,
+        removed: Any,
         temperature: npt.NDArray[np.float64],
         seed: int,
         iteration: int,
@@ -101,7 +105,8 @@ class Engine(Protocol):
     ) -> int:
         """K reconstructions in sequence per chain, accepted by annealing; returns how many were made in all.
 
-        removed: (chains, K, M) int32 customers to take out, or None with a rule in the recipe;
+        removed: (chains, K, M) int32 customers to take out, an array, or a tensor for an engine on a GPU; or None with
+        a rule in the recipe;
         temperature: (chains, K) float64, in units of the problem.
         """
         ...
@@ -110,7 +115,7 @@ class Engine(Protocol):
         self,
         state: Any,
         recipe: Recipe,
-        removed: Ints | None,
+        removed: Any,
         rollouts: int,
         seed: int,
         iteration: int,

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 import ndsvrp._core as _core
-from ndsvrp.engine.base import Ints, Recipe, View
+from ndsvrp.engine.base import Ints, Recipe, State, View
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.errors import EngineError, NdsWarning
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
-NEIGHBOURS = 256  # length of neighbour lists: what related and string removal can reach
+NEIGHBOURS = 256  # length of neighbour lists, if not asked otherwise: what related and string removal can reach
 SLICE = 0.02  # seconds between two looks at the clock
 RULES = {None: 0, "string": 1, "related": 2, "random": 3}
 
@@ -45,8 +45,8 @@ class CpuState:
         return np.asarray(self.chains.missing(best=True))
 
 
-def make_instance(ticks: Ticks) -> Any:
-    """The native form of a problem."""
+def instance_fields(ticks: Ticks) -> dict[str, Any]:
+    """A problem as the core takes it, but for the neighbour lists, which the core makes."""
     problem = ticks.problem
     if problem.prize is not None and np.max(problem.prize) > ticks.largest_prize:
         warnings.warn(
@@ -55,28 +55,32 @@ def make_instance(ticks: Ticks) -> Any:
     points, exact, whole = ticks.points, ticks.exact_points, ticks.whole
     weights, ranks = ticks.sort_ranks()
     windows = problem.has_windows
-    return _core.make_instance(
-        capacity=ticks.capacity,
-        vehicles=ticks.vehicles,
-        demand=ticks.demand,
-        ready=ticks.ready if windows else None,
-        due=ticks.due if windows else None,
-        service=ticks.service if windows else None,
-        prize=ticks.prize,
-        x=None if points is None else np.ascontiguousarray(points[:, 0], np.float32),
-        y=None if points is None else np.ascontiguousarray(points[:, 1], np.float32),
-        scale=1.0,
-        box_margin=ticks.box_margin,
-        xd=None if exact is None else np.ascontiguousarray(exact[:, 0]),
-        yd=None if exact is None else np.ascontiguousarray(exact[:, 1]),
-        whole_scale=whole[0] if whole else 0.0,
-        whole_shift=whole[1] if whole else 0.0,
-        length=ticks.length_matrix,
-        time=ticks.time_matrix,
-        near_count=NEIGHBOURS,
-        rank=ranks,
-        sort_weight=weights,
-    )
+    return {
+        "capacity": ticks.capacity,
+        "vehicles": ticks.vehicles,
+        "demand": ticks.demand,
+        "ready": ticks.ready if windows else None,
+        "due": ticks.due if windows else None,
+        "service": ticks.service if windows else None,
+        "prize": ticks.prize,
+        "x": None if points is None else np.ascontiguousarray(points[:, 0], np.float32),
+        "y": None if points is None else np.ascontiguousarray(points[:, 1], np.float32),
+        "scale": 1.0,
+        "box_margin": ticks.box_margin,
+        "xd": None if exact is None else np.ascontiguousarray(exact[:, 0]),
+        "yd": None if exact is None else np.ascontiguousarray(exact[:, 1]),
+        "whole_scale": whole[0] if whole else 0.0,
+        "whole_shift": whole[1] if whole else 0.0,
+        "length": ticks.length_matrix,
+        "time": ticks.time_matrix,
+        "rank": ranks,
+        "sort_weight": weights,
+    }
+
+
+def make_instance(ticks: Ticks, neighbours: int = NEIGHBOURS) -> Any:
+    """The native form of a problem."""
+    return _core.make_instance(**instance_fields(ticks), near_count=neighbours)
 
 
 @dataclass
@@ -85,6 +89,7 @@ class CpuEngine:
 
     threads: int = 1
     isa: str = "auto"  #: instruction set of the core: auto, base, avx2
+    neighbours: int = NEIGHBOURS  #: length of neighbour lists
     name: str = "cpu"
     _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured as we go
 
@@ -94,8 +99,8 @@ class CpuEngine:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
         which = np.ascontiguousarray(which, np.int32)
         ticks = [Ticks(problem) for problem in problems]
-        chains = _core.Chains([make_instance(t) for t in ticks], which, self.isa, first)
-        tours = [_first_tour(t) if init is None else tour_of(init) for t in ticks]
+        chains = _core.Chains([make_instance(t, self.neighbours) for t in ticks], which, self.isa, first)
+        tours = [first_tour(t) if init is None else tour_of(init) for t in ticks]
         for chain, index in enumerate(which):
             chains.set_tour(chain, tours[index])
         self._pace = 0.0
@@ -104,6 +109,10 @@ class CpuEngine:
     def view(self, state: CpuState) -> View:
         """The current solutions, for a policy."""
         return View(*state.chains.view())
+
+    def device_view(self, state: CpuState) -> View:
+        """The same."""
+        return self.view(state)
 
     def rebuild(
         self,
@@ -117,9 +126,9 @@ class CpuEngine:
         deadline: float | None = None,
     ) -> int:
         """K reconstructions in sequence per chain, accepted by annealing; returns how many were made in all."""
-        given = self._given(state, recipe, removed, temperature.shape[1])
+        given = given_removals(state, recipe, removed, temperature.shape[1], self.neighbours)
         heat = np.ascontiguousarray(temperature * state.per_unit[:, None])
-        native, steps, begin, made = _native(recipe), temperature.shape[1], 0, 0
+        native, steps, begin, made = native_recipe(recipe), temperature.shape[1], 0, 0
         while begin < steps:  # in slices, so that Ctrl-C gets a word in
             end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
             now = time.perf_counter()
@@ -142,8 +151,8 @@ class CpuEngine:
         keep_best: bool,
     ) -> npt.NDArray[np.float64]:
         """(chains, K) change of cost by each of K reconstructions of the same solution; the best may be kept."""
-        given = self._given(state, recipe, removed, rollouts)
-        deltas = state.chains.evaluate(_native(recipe), given, rollouts, seed, iteration, keep_best, self.threads)
+        given = given_removals(state, recipe, removed, rollouts, self.neighbours)
+        deltas = state.chains.evaluate(native_recipe(recipe), given, rollouts, seed, iteration, keep_best, self.threads)
         return np.asarray(deltas / state.per_unit[:, None])
 
     def replace(self, state: CpuState, source: npt.ArrayLike, target: npt.ArrayLike) -> None:
@@ -155,31 +164,42 @@ class CpuEngine:
 
     def export(self, state: CpuState, chain: int, *, best: bool = True) -> Solution:
         """The best (or the current) solution of a chain as routes."""
-        tour = state.chains.tour(chain, best=best)
-        ends = np.flatnonzero(tour == 0)
-        return Solution(route[:-1] for route in np.split(tour, ends + 1)[:-1])
-
-    def _given(self, state: CpuState, recipe: Recipe, removed: Ints | None, rollouts: int) -> Ints | None:
-        if (removed is None) == (recipe.rule is None):
-            raise EngineError("a recipe needs either a rule or the customers to remove")
-        if recipe.rule == "related" and recipe.removals > NEIGHBOURS + 1:
-            raise EngineError(f"related removal reaches {NEIGHBOURS + 1} customers, not {recipe.removals}")
-        if removed is None:
-            return None
-        removed = np.ascontiguousarray(removed, np.int32)
-        shape = (len(state.which), rollouts, recipe.removals)
-        if removed.shape != shape:
-            raise EngineError(f"customers to remove have shape {removed.shape}, expected {shape}")
-        sizes = np.array([state.problems[i].customers for i in state.which])
-        ordered = np.sort(removed, axis=-1)
-        if np.any(ordered[..., 0] < 1) or np.any(ordered[..., -1] > sizes[:, None]):
-            raise EngineError("customers to remove must be between 1 and N")
-        if np.any(ordered[..., 1:] == ordered[..., :-1]):
-            raise EngineError("a customer is removed twice in one rollout")
-        return removed
+        return solution_of(state.chains.tour(chain, best=best))
 
 
-def _first_tour(ticks: Ticks) -> Ints:
+def given_removals(state: State, recipe: Recipe, removed: Ints | None, rollouts: int, neighbours: int) -> Ints | None:
+    """The customers to remove, checked, or None where a rule says it."""
+    check_removal(recipe, removed, neighbours)
+    if removed is None:
+        return None
+    removed = np.ascontiguousarray(removed, np.int32)
+    check_shape(state, recipe, removed.shape, rollouts)
+    sizes = np.array([state.problems[i].customers for i in state.which])
+    ordered = np.sort(removed, axis=-1)
+    if np.any(ordered[..., 0] < 1) or np.any(ordered[..., -1] > sizes[:, None]):
+        raise EngineError("customers to remove must be between 1 and N")
+    if np.any(ordered[..., 1:] == ordered[..., :-1]):
+        raise EngineError("a customer is removed twice in one rollout")
+    return removed
+
+
+def check_removal(recipe: Recipe, removed: object | None, neighbours: int) -> None:
+    """Either a rule or a list, and no more neighbours than there are lists of."""
+    if (removed is None) == (recipe.rule is None):
+        raise EngineError("a recipe needs either a rule or the customers to remove")
+    if recipe.rule == "related" and recipe.removals > neighbours + 1:
+        raise EngineError(f"related removal reaches {neighbours + 1} customers, not {recipe.removals}")
+
+
+def check_shape(state: State, recipe: Recipe, shape: tuple[int, ...], rollouts: int) -> None:
+    """(chains, K, M)."""
+    expected = (len(state.which), rollouts, recipe.removals)
+    if tuple(shape) != expected:
+        raise EngineError(f"customers to remove have shape {tuple(shape)}, expected {expected}")
+
+
+def first_tour(ticks: Ticks) -> Ints:
+    """One route per customer that can be served, or, where the fleet is limited, nobody served."""
     if ticks.problem.vehicles is not None:
         return np.zeros(0, np.int32)
     served = np.flatnonzero(ticks.demand[1:] <= ticks.capacity) + 1
@@ -191,7 +211,14 @@ def tour_of(solution: Solution) -> Ints:
     return np.array([c for route in solution.routes for c in (*route, 0)], np.int32)
 
 
-def _native(recipe: Recipe) -> Any:
+def solution_of(tour: Ints) -> Solution:
+    """What `tour_of` was made of."""
+    ends = np.flatnonzero(tour == 0)
+    return Solution(route[:-1] for route in np.split(tour, ends + 1)[:-1])
+
+
+def native_recipe(recipe: Recipe) -> Any:
+    """The recipe as the core takes it."""
     return _core.Recipe(
         rule=RULES[recipe.rule],
         removals=recipe.removals,

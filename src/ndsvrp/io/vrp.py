@@ -10,7 +10,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from vrplib.parse import parse_vrplib
 
 from ndsvrp.errors import InstanceError, NdsWarning
 from ndsvrp.io.constraints import refusal
@@ -143,6 +142,8 @@ def _tables(file_outline: Outline, n: int) -> dict[str, Floats]:
     present = [file_outline.sections[name] for name in COLUMNS if name in file_outline.sections]
     order = {section.name: _rows(section, COLUMNS[section.name], n) for section in present}
     lines = [line for s in present for line in (s.title, *(" ".join(row.words) for row in s.rows))]
+    from vrplib.parse import parse_vrplib  # only files of this kind need it
+
     parsed = parse_vrplib("\n".join(lines), compute_edge_weights=False)
     tables = {name: np.asarray(parsed[name.lower()], dtype=np.float64) for name in order}
     return {name: table[order[name]] for name, table in tables.items()}

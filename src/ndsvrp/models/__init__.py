@@ -30,6 +30,8 @@ class Model:
     policy: Deconstruction
     seconds: float  #: that loading it took
 
+    on_device = True  #: policies of ours take views as engines have them
+
     def __call__(self, situation: Situation) -> Ints:
         """The customers to remove, as the policy says."""
         return self.policy(situation)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ndsvrp.engine.base import View
 from ndsvrp.features import FEATURES
 from ndsvrp.metric import Floats
 from ndsvrp.problem import Problem
@@ -34,10 +34,10 @@ class Inputs:
         """(B, N+1, 2)."""
         return self.nodes[..., :2]
 
-    def showing(self, view: View) -> Inputs:
-        """The same problems with other solutions."""
+    def showing(self, view: Sequence[Any]) -> Inputs:
+        """The same problems with other solutions: three arrays or tensors, as in `View`."""
         device = self.nodes.device
-        previous, following, route = (torch.from_numpy(part).to(device, torch.int64) for part in view)
+        previous, following, route = (torch.as_tensor(part).to(device, torch.int64) for part in view)
         return replace(self, previous=previous, next=following, route=route)
 
     def tensors(self) -> tuple[Tensor, ...]:

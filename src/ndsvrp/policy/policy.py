@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
-from ndsvrp.engine.base import Ints
 from ndsvrp.metric import Floats
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
@@ -23,15 +24,21 @@ class Policy:
         self._coordinates: Floats | None = None  #: those that the inputs were made of
         self._inputs: Inputs | None = None
 
-    def __call__(self, situation: Situation) -> Ints:
-        """(chains, K, M) int32 customers, in the order of reinsertion; no rollouts if time was up before."""
+    on_device = True  #: it takes views as engines have them, and answers in kind
+
+    def __call__(self, situation: Situation) -> Any:
+        """(chains, K, M) int32 customers, in the order of reinsertion; no rollouts if time was up before.
+
+        A tensor on the GPU if the view came as one, else an array.
+        """
         inputs = self._static(situation).showing(situation.view)
         shape = len(inputs.nodes), situation.rollouts, situation.removals
         draws = draw(situation.random, *shape, self.network.config.seed_bits).on(self.device)
         rollouts = self.sampler(inputs, draws, threads=situation.threads, deadline=situation.deadline)
         if rollouts is None:
             return np.empty((shape[0], 0, shape[2]), np.int32)
-        return rollouts.as_array()
+        stays = isinstance(situation.view[0], torch.Tensor)
+        return rollouts.removed.to(torch.int32) if stays else rollouts.as_array()
 
     def _static(self, situation: Situation) -> Inputs:
         """What does not change within a search is made once."""

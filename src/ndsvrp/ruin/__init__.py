@@ -36,4 +36,5 @@ class Situation:
 
 Deconstruction = Callable[[Situation], Ints]
 """Returns (chains, K, M) int32: distinct customers in the order in which they are to be reinserted. There may be fewer
-than K where time is up."""
+than K where time is up. One that has an attribute `on_device` which is true gets the view as the engine has it,
+tensors on a GPU, and may answer with such a tensor."""

@@ -94,8 +94,10 @@ class Search:
     def _removals(self, state: State) -> Ints | None:
         if self.deconstruction is None:
             return None
+        on_device = getattr(self.deconstruction, "on_device", False)
+        view = self.engine.device_view(state) if on_device else self.engine.view(state)
         situation = Situation(
-            self.problem, self.coordinates, self.engine.view(state), self.settings.rollouts,
+            self.problem, self.coordinates, view, self.settings.rollouts,
             self._recipe().removals, np.random.default_rng((self.seed, self.iteration, 0)), self.threads,
             self.budget.deadline,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from ndsvrp import models
 from ndsvrp.check import Report, check
 from ndsvrp.engine.base import Engine
-from ndsvrp.errors import EngineError, InstanceError, NdsError, NdsWarning, NoSolutionError
+from ndsvrp.errors import InstanceError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import RULES, Deconstruction
@@ -49,7 +49,9 @@ class Plan:
     def engine(self) -> Engine:
         """The engine on the device."""
         if self.device == "cuda":
-            raise EngineError("device 'cuda': this version has no GPU engine; use 'cpu'")
+            from ndsvrp.engine.cuda import CudaEngine
+
+            return CudaEngine()
         from ndsvrp.engine.cpu import CpuEngine
 
         return CpuEngine(threads=self.threads)
@@ -73,7 +75,7 @@ def plan(
     is_learned = isinstance(ruin, str) and ruin == "policy"
     preset = _pick("preset", preset, PRESETS)
     solver = _pick("solver", solver, SOLVERS, auto="nds" if preset == "paper" or is_learned else "sisr")
-    device = _pick("device", device, DEVICES, auto="cpu")
+    device = _pick("device", device, DEVICES, auto="cuda" if solver == "nds" and _has_gpu() else "cpu")
     if solver == "sisr" and preset == "paper":
         raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
     if solver == "sisr" and is_learned:
@@ -196,6 +198,12 @@ def _warn_of_other_features(problem: Problem, model: models.Model) -> None:
 def _called(what: str | Deconstruction | None) -> str:
     """A ruin or a model in words."""
     return f"'{what}'" if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
+
+
+def _has_gpu() -> bool:
+    from ndsvrp.engine.device import available
+
+    return available()
 
 
 def _refuse_bad_start(problem: Problem, init: Solution) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from ndsvrp.engine.base import Engine
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import CheckpointError, NdsError, NdsWarning
 from ndsvrp.io.environment import environment, usable_cores
@@ -70,8 +71,11 @@ def train(
                 log.write(kind, row)
                 report(kind, row)
 
-        tell("run", {**environment(), "device": _device_name(place), "processes": place.processes, "threads": cores,
-                     "resumed": resume, "init": origin, **_counters(trainer), "config": config.as_dict()})  # fmt: skip
+        tell("run", {
+            **environment(), "device": _device_name(place), "engine": trainer.engine.name,
+            "processes": place.processes, "threads": cores, "resumed": resume, "init": origin,
+            **_counters(trainer), "config": config.as_dict(),
+        })  # fmt: skip
         run = _Run(trainer, place, out, origin, tell, earlier - began)
         if place.leads:
             run.validator = Validator(config, trainer.engine, place.device, cores)
@@ -182,7 +186,7 @@ def _trainer(
     """The trainer, at its beginning or where it was left; seconds trained before; where the weights came from."""
     torch.manual_seed(config.train.seed)
     network = Network(config.network)
-    engine = CpuEngine(threads=cores)
+    engine = _engine(config, place, cores)
 
     def made() -> Trainer:
         return Trainer(config, network, engine, place.device, place.rank, place.processes, cores)
@@ -207,6 +211,15 @@ def _trainer(
             )
         network.load_state_dict(weights.state_dict())
     return made(), 0.0, origin
+
+
+def _engine(config: TrainConfig, place: Place, cores: int) -> Engine:
+    """Where the network is. Lists of few neighbours will do: nothing but related removal reads them."""
+    if place.device.type == "cuda":
+        from ndsvrp.engine.cuda import CudaEngine
+
+        return CudaEngine(neighbours=config.train.removals)
+    return CpuEngine(threads=cores, neighbours=config.train.removals)
 
 
 def _compare(config: TrainConfig, before: TrainConfig, folder: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
 from ndsvrp.engine import base
-from ndsvrp.engine.base import Engine, Ints, State
+from ndsvrp.engine.base import Engine, State
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.problem import Problem
 from ndsvrp.search.plane import plane
@@ -17,7 +18,7 @@ from ndsvrp.search.start import start
 from ndsvrp.search.stopping import ExponentialCooling
 from ndsvrp.train.config import Recipe
 
-Deconstruct = Callable[[Inputs, int], Ints]
+Deconstruct = Callable[[Inputs, int], Any]
 """Rollouts (B, K, M) for the solutions shown, in an improvement step of this number."""
 
 
@@ -32,7 +33,7 @@ class Learning:
 
     def shown(self) -> Inputs:
         """The problems with their current solutions."""
-        return self.inputs.showing(self.engine.view(self.state))
+        return self.inputs.showing(self.engine.device_view(self.state))
 
 
 def prepare(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import torch.distributed
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from ndsvrp.engine.base import Engine, Ints
+from ndsvrp.engine.base import Engine
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.recorded import Recordings, low_precision
@@ -58,6 +59,8 @@ class Trainer:
         # Processes exchange gradients while these are computed, which cannot be recorded.
         recorded = self.device.type == "cuda" and self.processes == 1
         self.gradient: Callable[..., Tensor] = Recordings(self._gradient, gradients) if recorded else self._gradient
+        self._drawing = ThreadPoolExecutor(1)
+        self._awaited: Future[Batch] | None = None
         self.share = Share.of(recipe.batch, self.rank, self.processes)
         self.parallel: Any = DistributedDataParallel(self.network) if self.processes > 1 else self.network
 
@@ -68,7 +71,7 @@ class Trainer:
         recipe = self.config.train
         self.seconds = {}
         with self._timed("generate"):
-            batch = draw_batch(self.config.data, recipe.seed, self.batches, self.share)  # line 4
+            batch = self._next_batch()  # line 4
         with self._timed("start"):
             policy = self._improvement_policy(batch) if recipe.warm_up == "policy" else None
             learning = prepare(  # lines 5 to 8
@@ -107,7 +110,7 @@ class Trainer:
             rollouts = self._roll_out(inputs, draws)  # line 10
         with self._timed("evaluate"):
             change = self.engine.evaluate(  # lines 11 to 13, and 18
-                learning.state, reconstruction(recipe, learning.removals), rollouts.as_array(), recipe.rollouts,
+                learning.state, reconstruction(recipe, learning.removals), self._for_engine(rollouts), recipe.rollouts,
                 self._seed(batch), WARM_UP + i, keep_best=True,
             )  # fmt: skip
         with self._timed("gradient"), self._apart(last):
@@ -155,6 +158,18 @@ class Trainer:
             fall = recipe.final_rate + (1.0 - recipe.final_rate) * (1.0 + math.cos(math.pi * way)) / 2.0
         return recipe.learning_rate * rise * fall
 
+    def _next_batch(self) -> Batch:
+        """Drawn by a thread while the one before is worked on."""
+        awaited, self._awaited = self._awaited, None
+        batch = awaited.result() if awaited is not None else self._draw(self.batches)
+        if batch.number != self.batches:  # a checkpoint was restored meanwhile
+            batch = self._draw(self.batches)
+        self._awaited = self._drawing.submit(self._draw, self.batches + 1)
+        return batch
+
+    def _draw(self, number: int) -> Batch:
+        return draw_batch(self.config.data, self.config.train.seed, number, self.share)
+
     # --- randomness: everything by the number of the instance ----------------------------------
 
     def _seed(self, batch: Batch) -> int:
@@ -177,11 +192,14 @@ class Trainer:
         assert rollouts is not None  # there is no deadline
         return rollouts
 
+    def _for_engine(self, rollouts: Rollouts) -> Any:
+        return rollouts.removed if self.engine.name == "cuda" else rollouts.as_array()
+
     def _improvement_policy(self, batch: Batch) -> Any:
-        def deconstruct(inputs: Inputs, j: int) -> Ints:
+        def deconstruct(inputs: Inputs, j: int) -> Any:
             removals = min(self.config.train.removals, batch.customers)
             draws = self._draws(batch, WARM_UP + j, self.config.train.warm_up_rollouts, removals)
-            return self._roll_out(inputs, draws).as_array()
+            return self._for_engine(self._roll_out(inputs, draws))
 
         return deconstruct
 

@@ -1,0 +1,82 @@
+// Chains as such: start, view, replace, export. A block of one warp or more per chain.
+#include "block.hpp"
+
+using namespace nds;
+
+// The first solution of each chain: the tour of its problem (routes one after another, each ended
+// by a 0), tours: (problems, longest), lengths: (problems,).
+extern "C" __global__ void start_chains(const Plan* plan, const Instance* instances,
+                                        const i32* which, char* memory, Record* records,
+                                        const i32* tours, const i32* lengths, i32 longest) {
+  const i32 i = i32(blockIdx.x), problem = which[i];
+  const Warp lanes{i32(threadIdx.x), 0};
+  const Instance& in = instances[problem];
+  Places spare;
+  const Store store{memory, records};
+  Chain chain = chain_at(*plan, store, i, spare);
+  clear<R>(in, chain.now, lanes);
+  const i32* tour = tours + i64(problem) * longest;
+  for (i32 begin = 0, end = 0; end < lengths[problem]; begin = ++end) {
+    while (tour[end] != 0) ++end;
+    add_route<R>(in, D(in), chain.now, tour + begin, end - begin, lanes);
+  }
+  start_from_now(chain);
+  chain.best_length = 0;
+  if (lanes.leads()) store_record(chain, store.records[i]);
+}
+
+// Previous node, next node and route of each customer, in the rows number[i] of (rows, nodes)
+// planes that hold 0, 0, -1 where nobody is served.
+extern "C" __global__ void view_chains(const Plan* plan, const Instance* instances,
+                                       const i32* which, const i32* number, char* memory,
+                                       Record* records, i32 nodes, i32* previous, i32* next,
+                                       i32* route) {
+  const i32 i = i32(blockIdx.x);
+  const i64 row = i64(number[i]) * nodes;
+  Places spare;
+  const Chain chain = chain_at(*plan, Store{memory, records}, i, spare);
+  const Solution& s = chain.now;
+  const i32 n = instances[which[i]].n;
+  for (i32 c = threadIdx.x; c < nodes; c += blockDim.x) {
+    const i32 r = c > 0 && c <= n ? s.route_of[c] : -1;
+    const i32* here = r < 0 ? nullptr : s.at.node + s.first[r] + s.place_of[c];
+    previous[row + c] = r < 0 ? 0 : here[-1];
+    next[row + c] = r < 0 ? 0 : here[1];
+    route[row + c] = r;
+  }
+}
+
+// Chain target[i] goes on from the current solution of chain source[i].
+extern "C" __global__ void replace_chains(const Plan* plan, const Instance* instances,
+                                          const i32* which, char* memory, Record* records,
+                                          const i32* source, const i32* target) {
+  const i32 from = source[blockIdx.x], to = target[blockIdx.x];
+  if (from == to) return;
+  Places spare;
+  const Store store{memory, records};
+  const Chain other = chain_at(*plan, store, from, spare);
+  Chain chain = chain_at(*plan, store, to, spare);
+  if (chain.best_is_now && threadIdx.x < 32) save_best(chain, Warp{i32(threadIdx.x), 0});
+  __syncthreads();
+  copy_solution(chain.now, other.now, instances[which[to]].n);
+  const Solution arrays = chain.now;
+  chain.now = with_arrays(other, arrays).now;
+  if (chain.now.cost < chain.best_cost) start_from_now(chain);
+  if (threadIdx.x == 0) store_record(chain, store.records[to]);
+}
+
+// The best or the current tour of one chain, and its length.
+extern "C" __global__ void export_chain(const Plan* plan, char* memory, Record* records, i32 i,
+                                        i32 best, i32* tour, i32* length) {
+  Places spare;
+  Chain chain = chain_at(*plan, Store{memory, records}, i, spare);
+  const bool kept = best && !chain.best_is_now;
+  const i32* saved = chain.best_tour;
+  chain.best_tour = tour;
+  if (kept) {
+    copy_block(tour, saved, chain.best_length);
+  } else {
+    save_best(chain, Warp{i32(threadIdx.x), 0});
+  }
+  if (threadIdx.x == 0) *length = chain.best_length;
+}

@@ -1,0 +1,50 @@
+// K reconstructions of the same solution, a block per rollout and a warp per order. Drafts lie in
+// shared memory as far as they fit; those that do not are put on a list, for the same kernel
+// compiled for drafts in global memory.
+#include "block.hpp"
+
+using namespace nds;
+
+// given: (chains, rollouts, M) or null; deltas: (chains, rollouts) in ticks; list: (chains *
+// rollouts,), listed: (1,). Far from shared memory: the rollouts of the list, or all if it is null.
+extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
+    evaluate_rollouts(const Plan* plan, const Instance* instances, const i32* which,
+                      const i32* number, char* memory, Record* records, char* global_scratch,
+                      const i32* given, i32 rollouts, i32 total, u64 seed, u64 iteration,
+                      i64* deltas, i32* list, i32* listed) {
+  const BlockCrew crew = crew_of_block(0);
+#if NDS_NEAR_DRAFTS
+  Carver carver{shared_memory()};
+#else
+  Carver carver{global_scratch + u64(blockIdx.x) * plan->scratch_bytes};
+#endif
+  Scratch scratch = scratch_at(carver, *plan, crew, NDS_NEAR_DRAFTS);
+  __syncthreads();
+  const Store store{memory, records};
+  const Recipe recipe = plan->recipe;
+#if NDS_NEAR_DRAFTS
+  const i32 count = total;
+#else
+  const i32 count = list ? *listed : total;
+#endif
+  for (i32 t = i32(blockIdx.x); t < count; t += i32(gridDim.x)) {
+#if NDS_NEAR_DRAFTS
+    const i32 task = t;
+#else
+    const i32 task = list ? list[t] : t;
+#endif
+    const i32 i = task / rollouts, k = task % rollouts;
+    const i32* removed = given ? given + i64(i) * rollouts * recipe.removals : nullptr;
+    const Instance& in = instances[which[i]];
+    Chain chain = chain_at(*plan, store, i, scratch.spare);
+    const i64 delta = evaluate<R, D>(in, chain, scratch, recipe, removed, k,
+                                     chain_key(seed, iteration, number[i]), false, crew);
+    if (threadIdx.x == 0) {
+      deltas[task] = delta;
+#if NDS_NEAR_DRAFTS
+      if (delta == kNoRoom) list[atomicAdd(listed, 1)] = task;
+#endif
+    }
+    crew.sync();
+  }
+}

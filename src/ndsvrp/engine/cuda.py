@@ -1,0 +1,474 @@
+"""The engine on a GPU: a block per chain, a warp per order of reinsertion, the same headers as on the CPU.
+
+Arrays of numpy and tensors of torch go in; what comes out is of the kind that went in. With tensors on the GPU nothing
+is copied and nothing waits: everything happens on torch's current stream. Customers to remove that come as a tensor
+are not checked but for their shape.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import ndsvrp._core as _core
+from ndsvrp.engine.base import Ints, Recipe, View
+from ndsvrp.engine.cpu import (
+    NEIGHBOURS,
+    check_removal,
+    check_shape,
+    first_tour,
+    given_removals,
+    instance_fields,
+    native_recipe,
+    solution_of,
+    tour_of,
+)
+from ndsvrp.engine.device import INSTANCE, PLAN, RECORD, Device, Macros
+from ndsvrp.engine.placement import (
+    EVALUATE_THREADS,
+    Kind,
+    Layout,
+    Placement,
+    Shape,
+    chain_bytes,
+    home_sizes,
+    layout_to_improve,
+    layouts_to_evaluate,
+    longest_route,
+    typical_route,
+)
+from ndsvrp.engine.ticks import Ticks
+from ndsvrp.errors import EngineError
+from ndsvrp.problem import Problem
+from ndsvrp.solution import Solution
+
+SLICE = 0.05  # seconds of a launch, where there is a deadline: so that Ctrl-C gets a word in
+COST, BEST_COST, MISSING = RECORD.index("cost"), RECORD.index("best_cost"), RECORD.index("missing")
+
+
+@dataclass
+class Group:
+    """The chains of a batch whose problems are of one kind."""
+
+    shape: Shape
+    members: Ints  #: (m,) numbers of the chains in the batch
+    instances: Any  #: bytes of the problems' records, and behind them their arrays
+    which: Any  #: (m,) int32 problem of each chain, within the group
+    number: Any  #: members, on the device
+    key: Any  #: the numbers by which they draw random numbers
+    memory: Any  #: (m, bytes) the chains
+    records: Any  #: (m, 9) int64, their numbers
+    made: Any  #: (m,) int32 steps made by the last call; -1 for good if one found too little room
+    keep: list[Any] = field(default_factory=list)  #: arrays that the records point to
+    plans: dict[Any, Any] = field(default_factory=dict)
+    scratch: Any = None
+
+
+@dataclass
+class CudaState:
+    """Chains on a GPU."""
+
+    problems: tuple[Problem, ...]
+    which: Ints
+    groups: list[Group]
+    per_unit: Any  #: (chains,) float64 tensor: ticks per unit
+    device: Device
+
+    def column(self, column: int) -> Any:
+        """(chains,) int64 tensor of a number of all chains; see `RECORD`."""
+        if len(self.groups) == 1:
+            return self.groups[0].records[:, column]
+        out = self.device.torch.empty(len(self.which), dtype=self.device.torch.int64, device="cuda")
+        for group in self.groups:
+            out[group.number.long()] = group.records[:, column]
+        return out
+
+    def costs(self) -> npt.NDArray[np.float64]:
+        """(chains,) cost of the current solutions."""
+        return self._numbers(COST)
+
+    def best_costs(self) -> npt.NDArray[np.float64]:
+        """(chains,) cost of the best solution each chain has seen."""
+        return self._numbers(BEST_COST)
+
+    def missing(self) -> Ints:
+        """(chains,) required customers that those best solutions leave out."""
+        return np.asarray(self.column(MISSING).cpu().numpy(), np.int32)
+
+    def _numbers(self, column: int) -> npt.NDArray[np.float64]:
+        self.check()
+        return np.asarray((self.column(column) / self.per_unit).cpu().numpy())
+
+    def check(self) -> None:
+        """Refuse to go on if a step found too little room: that would be a mistake of `placement.py`."""
+        if any(bool((group.made < 0).any()) for group in self.groups):
+            raise EngineError("a reconstruction found too little room on the GPU; please report this")
+
+
+@dataclass
+class CudaEngine:
+    """Five verbs on a GPU. Routes are those of the CPU engine for the same seed."""
+
+    placement: Placement = "auto"  #: what goes into shared memory; the others are for tests
+    evaluate_threads: int = EVALUATE_THREADS  #: threads that a multiprocessor should hold in `evaluate`
+    neighbours: int = NEIGHBOURS  #: length of neighbour lists
+    name: str = "cuda"
+    device: Device = field(default_factory=Device)
+    _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured as we go
+    _offset: int | None = field(default=None, repr=False)  #: nanoseconds of the device's clock before ours
+
+    # --- start ---------------------------------------------------------------------------------
+
+    def start(
+        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int = 0
+    ) -> CudaState:
+        """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
+        which = np.ascontiguousarray(which, np.int32)
+        torch, ticks = self.device.torch, [Ticks(problem) for problem in problems]
+        fields = [instance_fields(t) for t in ticks]
+        kinds = [_kind(f) for f in fields]
+        groups = []
+        for kind in dict.fromkeys(kinds[i] for i in which):
+            inside = [i for i, other in enumerate(kinds) if other == kind]
+            members = np.flatnonzero(np.isin(which, inside)).astype(np.int32)
+            within = np.searchsorted(inside, which[members])
+            group = self._group(kind, [fields[i] for i in inside], members, within, first)
+            tours = [first_tour(ticks[i]) if init is None else tour_of(init) for i in inside]
+            self._set_tours(group, tours)
+            groups.append(group)
+        per_unit = torch.tensor([ticks[i].per_unit for i in which], dtype=torch.float64, device="cuda")
+        self._pace = 0.0
+        return CudaState(tuple(problems), which, groups, per_unit, self.device)
+
+    def _group(
+        self, kind: Kind, fields: list[dict[str, Any]], members: Ints, which: npt.NDArray[Any], first: int
+    ) -> Group:
+        torch = self.device.torch
+        shape = Shape(
+            kind,
+            tuple(len(f["demand"]) - 1 for f in fields),
+            max(longest_route(f["demand"], f["capacity"]) for f in fields),
+            max(typical_route(f["demand"], f["capacity"]) for f in fields),
+        )
+        bytes_each, count = chain_bytes(shape), len(members)
+        try:
+            instances = _upload(torch, fields, self.neighbours)
+            memory = torch.zeros((count, bytes_each), dtype=torch.uint8, device="cuda")
+        except torch.cuda.OutOfMemoryError:
+            free, _ = torch.cuda.mem_get_info()
+            raise EngineError(
+                f"{count} chains of {shape.customers} customers need {count * bytes_each / 2**30:.1f} GiB of GPU "
+                f"memory and {free / 2**30:.1f} are free: {int(0.9 * free) // bytes_each} chains would fit"
+            ) from None
+
+        def ints(values: npt.ArrayLike) -> Any:
+            return torch.as_tensor(np.ascontiguousarray(values, np.int32), device="cuda")
+
+        records = torch.zeros((count, len(RECORD)), dtype=torch.int64, device="cuda")
+        return Group(
+            shape, members, instances, ints(which), ints(members), ints(members + first), memory, records,
+            ints(np.zeros(count)),
+        )  # fmt: skip
+
+    def _set_tours(self, group: Group, tours: list[Ints]) -> None:
+        longest = max(1, *(len(tour) for tour in tours))
+        rows = np.zeros((len(tours), longest), np.int32)
+        for row, tour in zip(rows, tours, strict=True):
+            row[: len(tour)] = tour
+        torch = self.device.torch
+        rows = torch.as_tensor(rows, device="cuda")
+        lengths = torch.as_tensor(np.array([len(tour) for tour in tours], np.int32), device="cuda")
+        self._launch_chains(
+            group, "start_chains", len(group.members), 32, group.instances, group.which, group.memory, group.records,
+            rows, lengths, np.int32(longest),
+        )  # fmt: skip
+
+    # --- view, replace, export -----------------------------------------------------------------
+
+    def view(self, state: CudaState) -> View:
+        """The current solutions, for a policy."""
+        return View(*self.device_view(state).cpu().numpy())
+
+    def device_view(self, state: CudaState) -> Any:
+        """The same as one tensor (3, chains, N+1) int32 on the GPU."""
+        torch = self.device.torch
+        nodes = max(problem.customers for problem in state.problems) + 1
+        out = torch.empty((3, len(state.which), nodes), dtype=torch.int32, device="cuda")
+        for group in state.groups:
+            self._launch_chains(
+                group, "view_chains", len(group.members), 256, group.instances, group.which, group.number,
+                group.memory, group.records, np.int32(nodes), out[0], out[1], out[2],
+            )  # fmt: skip
+        return out
+
+    def replace(self, state: CudaState, source: Any, target: Any) -> None:
+        """Chain target[i] goes on from the current solution of chain source[i], of the same problem."""
+        torch = self.device.torch
+        if isinstance(source, torch.Tensor):
+            (group,) = state.groups  # tensors number the chains of batches of one kind
+            self._replace(group, source.to(torch.int32), target.to(torch.int32))
+            return
+        source, target = np.ascontiguousarray(source, np.int32), np.ascontiguousarray(target, np.int32)
+        if np.any(state.which[source] != state.which[target]):
+            raise EngineError("solutions can only be exchanged between chains of the same problem")
+        for group in state.groups:
+            inside = np.isin(source, group.members)
+            pairs = [np.searchsorted(group.members, chains[inside]).astype(np.int32) for chains in (source, target)]
+            if len(pairs[0]):
+                self._replace(group, *(torch.as_tensor(chains, device="cuda") for chains in pairs))
+
+    def _replace(self, group: Group, source: Any, target: Any) -> None:
+        self._launch_chains(
+            group, "replace_chains", len(source), 256, group.instances, group.which, group.memory, group.records,
+            source.contiguous(), target.contiguous(),
+        )  # fmt: skip
+
+    def export(self, state: CudaState, chain: int, *, best: bool = True) -> Solution:
+        """The best (or the current) solution of a chain as routes."""
+        state.check()
+        group = next(g for g in state.groups if chain in g.members)
+        torch = self.device.torch
+        out = torch.zeros(2 * group.shape.customers + 3, dtype=torch.int32, device="cuda")
+        self._launch_chains(
+            group, "export_chain", 1, 32, group.memory, group.records,
+            np.int32(np.searchsorted(group.members, chain)), np.int32(best), out[1:], out,
+        )  # fmt: skip
+        tour = out.cpu().numpy()
+        return solution_of(tour[1 : 1 + tour[0]])
+
+    # --- rebuild -------------------------------------------------------------------------------
+
+    def rebuild(
+        self,
+        state: CudaState,
+        recipe: Recipe,
+        removed: Any,
+        temperature: Any,
+        seed: int,
+        iteration: int,
+        *,
+        deadline: float | None = None,
+    ) -> int:
+        """K reconstructions in sequence per chain, accepted by annealing; returns how many were made in all.
+
+        Without a deadline nothing waits for the GPU.
+        """
+        torch = self.device.torch
+        heat = torch.as_tensor(temperature, device="cuda").to(torch.float64) * state.per_unit[:, None]
+        steps = int(heat.shape[1])
+        given = self._given(state, recipe, removed, steps)
+        if deadline is None:
+            self._improve(state, recipe, given, heat, 0, steps, seed, iteration, 0)
+            return len(state.which) * steps
+        stop_at, begin, made = self._device_time(deadline), 0, 0
+        while begin < steps:
+            now = time.perf_counter()
+            if now >= deadline:
+                break
+            end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
+            self._improve(state, recipe, given, heat, begin, end, seed, iteration, stop_at)
+            made += sum(int(group.made.sum()) for group in state.groups)
+            state.check()
+            self._pace = (time.perf_counter() - now) / (end - begin)
+            begin = end
+        return made
+
+    def _improve(
+        self, state: CudaState, recipe: Recipe, given: Any, heat: Any, begin: int, end: int, seed: int, iteration: int,
+        stop_at: int,
+    ) -> None:  # fmt: skip
+        for group in state.groups:
+            layout = layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
+            part = _rows(group, state, heat)
+            kernel = self.device.kernel("improve", "improve_chains", _macros(group.shape.kind, layout, 1))
+            self.device.launch(
+                kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
+                group.instances, group.which, group.key, group.memory, group.records,
+                self._scratch(group, layout, len(group.members)), _rows(group, state, given), part,
+                np.int32(part.shape[1]), np.int32(begin), np.int32(end), np.uint64(seed), np.uint64(iteration),
+                np.uint64(stop_at), group.made,
+            )  # fmt: skip
+
+    def _device_time(self, deadline: float) -> int:
+        """The deadline on the clock of the GPU, which is read once and runs as ours does."""
+        if self._offset is None:
+            self._read_clock()  # the first time loads the kernel
+            self._offset = self._read_clock()
+        return int(deadline * 1e9) + self._offset
+
+    def _read_clock(self) -> int:
+        """Nanoseconds by which the device's clock is before ours."""
+        torch = self.device.torch
+        clock = torch.zeros(1, dtype=torch.int64, device="cuda")
+        torch.cuda.synchronize()
+        before = time.perf_counter()
+        self.device.launch(self.device.kernel("clock", "read_clock", ()), 1, 1, 0, clock)
+        there = int(clock.cpu()[0])
+        return there - int((before + time.perf_counter()) / 2 * 1e9)
+
+    # --- evaluate ------------------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        state: CudaState,
+        recipe: Recipe,
+        removed: Any,
+        rollouts: int,
+        seed: int,
+        iteration: int,
+        keep_best: bool,
+    ) -> Any:
+        """(chains, K) change of cost by each of K reconstructions of the same solution; the best may be kept.
+
+        A tensor if the customers to remove came as one, and then nothing waits for the GPU.
+        """
+        torch = self.device.torch
+        given = self._given(state, recipe, removed, rollouts)
+        deltas = torch.empty((len(state.which), rollouts), dtype=torch.int64, device="cuda")
+        for group in state.groups:
+            whole = len(state.groups) == 1
+            part = deltas if whole else torch.empty((len(group.members), rollouts), dtype=torch.int64, device="cuda")
+            mine = _rows(group, state, given)
+            self._weigh(group, recipe, mine, rollouts, seed, iteration, part)
+            if keep_best:
+                self._keep(group, recipe, mine, rollouts, seed, iteration, part)
+            if not whole:
+                deltas[group.number.long()] = part
+        changes = deltas / state.per_unit[:, None]
+        return changes if isinstance(removed, torch.Tensor) else np.asarray(changes.cpu().numpy())
+
+    def _weigh(
+        self, group: Group, recipe: Recipe, given: Any, rollouts: int, seed: int, iteration: int, deltas: Any
+    ) -> None:
+        torch, total = self.device.torch, len(group.members) * rollouts
+        near, far = layouts_to_evaluate(group.shape, recipe, self.device.shared_limit, self.placement)
+        waiting = None if near is None else torch.zeros(total + 1, dtype=torch.int32, device="cuda")
+        for layout in (near, far):
+            if layout is None:
+                continue
+            blocks = max(1, self.evaluate_threads // layout.threads) if layout.near_drafts else 1
+            kernel = self.device.kernel("evaluate", "evaluate_rollouts", _macros(group.shape.kind, layout, blocks))
+            grid = total if layout.near_drafts else min(total, 2 * self.device.multiprocessors)
+            self.device.launch(
+                kernel, grid, layout.threads, layout.shared, self._plan(group, recipe, layout),
+                group.instances, group.which, group.key, group.memory, group.records,
+                self._scratch(group, layout, grid), given, np.int32(rollouts), np.int32(total), np.uint64(seed),
+                np.uint64(iteration), deltas, None if waiting is None else waiting[1:], waiting,
+            )  # fmt: skip
+
+    def _keep(
+        self, group: Group, recipe: Recipe, given: Any, rollouts: int, seed: int, iteration: int, deltas: Any
+    ) -> None:
+        layout = layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
+        kernel = self.device.kernel("improve", "keep_best", _macros(group.shape.kind, layout, 1))
+        self.device.launch(
+            kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
+            group.instances, group.which, group.key, group.memory, group.records,
+            self._scratch(group, layout, len(group.members)), given, deltas, np.int32(rollouts), np.uint64(seed),
+            np.uint64(iteration), group.made,
+        )  # fmt: skip
+
+    # --- what launches need --------------------------------------------------------------------
+
+    def _given(self, state: CudaState, recipe: Recipe, removed: Any, rollouts: int) -> Any:
+        torch = self.device.torch
+        if isinstance(removed, torch.Tensor):
+            check_removal(recipe, removed, self.neighbours)
+            check_shape(state, recipe, tuple(removed.shape), rollouts)
+            return removed.to(device="cuda", dtype=torch.int32).contiguous()
+        checked = given_removals(state, recipe, removed, rollouts, self.neighbours)
+        return None if checked is None else torch.as_tensor(checked, device="cuda")
+
+    def _plan(self, group: Group, recipe: Recipe | None, layout: Layout | None) -> Any:
+        """The record that says how; made once for each recipe."""
+        if (recipe, layout) not in group.plans:
+            record = np.zeros(1, PLAN)
+            record["home"] = tuple(home_sizes(group.shape))
+            record["chain"] = chain_bytes(group.shape)
+            if recipe is not None and layout is not None:
+                record["recipe"] = np.frombuffer(native_recipe(recipe).bytes(), "V44")[0]
+                record["work"], record["scratch"] = tuple(layout.work), layout.scratch
+            group.plans[recipe, layout] = self.device.torch.as_tensor(record.view(np.uint8), device="cuda")
+        return group.plans[recipe, layout]
+
+    def _scratch(self, group: Group, layout: Layout, blocks: int) -> Any:
+        """Global memory for drafts, all zero; every call leaves it so."""
+        torch = self.device.torch
+        if layout.near_drafts:
+            return None
+        need = layout.scratch * blocks
+        if group.scratch is None or group.scratch[0] != (layout, blocks):
+            group.scratch = None
+            try:
+                memory = torch.zeros(need, dtype=torch.uint8, device="cuda")
+            except torch.cuda.OutOfMemoryError:
+                free, _ = torch.cuda.mem_get_info()
+                raise EngineError(
+                    f"working memory of {need / 2**30:.1f} GiB for {blocks} chains at a time does not fit into the "
+                    f"{free / 2**30:.1f} GiB of GPU memory that are free: {int(0.9 * free) // layout.scratch} would fit"
+                ) from None
+            group.scratch = ((layout, blocks), memory)
+        return group.scratch[1]
+
+    def _launch_chains(self, group: Group, name: str, grid: int, threads: int, *arguments: Any) -> None:
+        kernel = self.device.kernel("chains", name, _macros(group.shape.kind, None, 1))
+        self.device.launch(kernel, grid, threads, 0, self._plan(group, None, None), *arguments)
+
+
+def _kind(fields: dict[str, Any]) -> Kind:
+    distance = "Matrix" if fields["length"] is not None else "FloatPoints" if fields["xd"] is None else "WholePoints"
+    return Kind(fields["due"] is not None, fields["prize"] is not None, distance)  # type: ignore[arg-type]
+
+
+def _macros(kind: Kind, layout: Layout | None, blocks: int) -> Macros:
+    near = (False, False, False, 32) if layout is None else (
+        layout.near_drafts, layout.near_instance, layout.near_solution, layout.threads
+    )  # fmt: skip
+    numbers = {
+        "NDS_WINDOWS": kind.windows, "NDS_OPTIONAL": kind.optional, "NDS_NEAR_DRAFTS": near[0],
+        "NDS_NEAR_INSTANCE": near[1], "NDS_NEAR_SOLUTION": near[2], "NDS_THREADS": near[3], "NDS_BLOCKS": blocks,
+        "NDS_PLAN_BYTES": PLAN.itemsize, "NDS_INSTANCE_BYTES": INSTANCE.itemsize,
+    }  # fmt: skip
+    return (("NDS_DISTANCE", kind.distance), *((name, str(int(value))) for name, value in numbers.items()))
+
+
+def _rows(group: Group, state: CudaState, values: Any) -> Any:
+    """Those of the group's chains."""
+    return values if values is None or len(state.groups) == 1 else values[group.number.long()]
+
+
+def _upload(torch: Any, fields: list[dict[str, Any]], neighbours: int, device: str = "cuda") -> Any:
+    """The records of problems, and behind them the arrays they point to, in one block of GPU memory."""
+    table = np.zeros(len(fields), INSTANCE)
+    parts, used = [], -(-table.nbytes // 16) * 16
+    for record, problem in zip(table, fields, strict=True):
+        near = _core.make_instance(**problem, near_count=neighbours).near
+        arrays = {**problem, "near": near, "time": problem["length"] if problem["time"] is None else problem["time"]}
+        record["n"], record["near_count"] = len(problem["demand"]) - 1, near.shape[1]
+        record["sorts"] = len(problem["sort_weight"]) - 1
+        seen: dict[int, int] = {}
+        for name, value in arrays.items():
+            if not isinstance(value, np.ndarray):
+                if value is not None:
+                    record[name] = value
+                continue
+            if id(value) not in seen:
+                data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+                parts.append((used, data))
+                seen[id(value)] = used
+                used += -(-data.size // 16) * 16
+            record[name] = seen[id(value)]
+    block = torch.empty(used, dtype=torch.uint8, device=device)
+    for name in (n for n in INSTANCE.names or () if INSTANCE[n] == np.uint64):
+        table[name] += (table[name] > 0) * np.uint64(block.data_ptr())
+    host = np.zeros(used, np.uint8)
+    host[: table.nbytes] = table.view(np.uint8)
+    for at, data in parts:
+        host[at : at + data.size] = data
+    block.copy_(torch.as_tensor(host))
+    return block

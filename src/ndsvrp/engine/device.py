@@ -1,0 +1,208 @@
+"""A GPU: kernels compiled at run time for the card that is there, kept on disk, launched on torch's current stream.
+
+The kernels (native/cuda) are templates over rules, distances and where things lie; only those that are asked for are
+compiled. A compiled kernel is kept under a hash of sources, options, card and driver.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import warnings
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ndsvrp._core as _core
+from ndsvrp.errors import EngineError, NdsWarning
+
+INSTANCE = np.dtype(
+    [
+        ("n", "i4"), ("capacity", "i4"), ("vehicles", "i4"), ("demand", "u8"), ("ready", "u8"), ("due", "u8"),
+        ("service", "u8"), ("prize", "u8"), ("x", "u8"), ("y", "u8"), ("scale", "f4"), ("box_margin", "i4"),
+        ("xd", "u8"), ("yd", "u8"), ("whole_scale", "f8"), ("whole_shift", "f8"), ("length", "u8"), ("time", "u8"),
+        ("near", "u8"), ("near_count", "i4"), ("rank", "u8"), ("sort_weight", "u8"), ("sorts", "i4"),
+    ],
+    align=True,
+)  # fmt: skip  # struct Instance of types.hpp
+SIZES = np.dtype([(name, "i4") for name in ("customers", "windows", "removed", "routes", "pool", "places")])
+PLAN = np.dtype(
+    [("recipe", "V44"), ("home", SIZES), ("work", SIZES), ("unused", "i4"), ("chain", "u8"), ("scratch", "u8")]
+)  # struct Plan of block.hpp
+RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
+
+Macros = tuple[tuple[str, str], ...]
+
+
+class Device:
+    """The current GPU of torch."""
+
+    def __init__(self) -> None:
+        self.torch, self._core = _import_torch(), _import_cuda_core()
+        self.index: int = self.torch.cuda.current_device()
+        properties = self.torch.cuda.get_device_properties(self.index)
+        self.name: str = properties.name
+        self.multiprocessors: int = properties.multi_processor_count
+        self.shared_limit: int = properties.shared_memory_per_block_optin
+        self.arch = f"sm_{properties.major}{properties.minor}"
+        if (properties.major, properties.minor) < (8, 0):
+            raise EngineError(f"the GPU engine needs a card of compute capability 8.0 or newer, {self.name} is older")
+        self.torch.zeros(1, device="cuda")  # torch's context is the one that everybody uses
+        self._handle = self._core.Device(self.index)
+        self._handle.set_current()
+        self._kernels: dict[tuple[str, str, Macros], Any] = {}
+        self._modules: dict[tuple[str, Macros], Any] = {}
+        self._shared: dict[int, int] = {}
+        self._streams: dict[int, Any] = {}
+
+    def kernel(self, file: str, name: str, macros: Macros) -> Any:
+        """A kernel of native/cuda/<file>.cu, compiled with these macros."""
+        key = (file, name, macros)
+        if key not in self._kernels:
+            if key[::2] not in self._modules:
+                self._modules[key[::2]] = self._load(file, macros)
+            self._kernels[key] = self._modules[key[::2]].get_kernel(name)
+        return self._kernels[key]
+
+    def launch(self, kernel: Any, grid: int, threads: int, shared: int, *arguments: Any) -> None:
+        """Launch on torch's current stream. Tensors go as addresses, None as a null pointer."""
+        if grid == 0:
+            return
+        if shared > self._shared.get(id(kernel), 48 * 1024):
+            self._allow_shared(kernel, shared)
+            self._shared[id(kernel)] = shared
+        config = self._core.LaunchConfig(grid=grid, block=threads, shmem_size=shared)
+        self._core.launch(self._stream(), config, kernel, *(_argument(a) for a in arguments))
+
+    def _stream(self) -> Any:
+        handle = self.torch.cuda.current_stream().cuda_stream
+        if handle not in self._streams:
+            self._streams[handle] = self._handle.create_stream(_Stream(handle))
+        return self._streams[handle]
+
+    def _allow_shared(self, kernel: Any, shared: int) -> None:
+        try:
+            kernel.attributes.max_dynamic_shared_size_bytes = shared
+        except AttributeError:  # older versions of cuda-core can only read it
+            from cuda.bindings import driver
+
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            (error,) = driver.cuKernelSetAttribute(attribute, shared, kernel.handle, driver.CUdevice(self.index))
+            if error != driver.CUresult.CUDA_SUCCESS:
+                raise EngineError(f"the GPU refuses {shared} bytes of shared memory: {error.name}") from None
+
+    # --- compiling ---------------------------------------------------------------------------
+
+    @cached_property
+    def versions(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Of CUDA: what the driver supports, what the compiler makes."""
+        from cuda.bindings import driver, nvrtc
+
+        _, supported = driver.cuDriverGetVersion()
+        _, major, minor = nvrtc.nvrtcVersion()
+        if supported // 1000 < major:
+            raise EngineError(
+                f"the NVIDIA driver is too old: it supports CUDA {supported // 1000}, the installed compiler is of "
+                f"CUDA {major}; update the driver, or install 'cuda-core' for CUDA {supported // 1000}"
+            )
+        return (supported // 1000, supported % 1000 // 10), (major, minor)
+
+    def _load(self, file: str, macros: Macros) -> Any:
+        cached = cache_folder() / f"{file}-{self._hash(file, macros)}.cubin"
+        if cached.is_file():
+            return self._core.ObjectCode.from_cubin(cached.read_bytes())
+        include, folder = sources()
+        options = self._core.ProgramOptions(
+            name=f"{file}.cu", std="c++20", arch=self.arch, fma=False, include_path=[str(include), str(folder)],
+            define_macro=list(macros),
+        )  # fmt: skip
+        module = self._core.Program((folder / f"{file}.cu").read_text(), "c++", options=options).compile("cubin")
+        _write(cached, module.code)
+        return module
+
+    def _hash(self, file: str, macros: Macros) -> str:
+        include, folder = sources()
+        digest = hashlib.sha256(repr((file, macros, self.arch, self.name, self.versions)).encode())
+        for path in (*sorted((include / "ndsvrp").glob("*.hpp")), *sorted(folder.iterdir())):
+            digest.update(path.name.encode() + path.read_bytes())
+        return digest.hexdigest()[:32]
+
+
+class _Stream:
+    """A stream of torch, for cuda.core."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
+def _argument(value: Any) -> Any:
+    if value is None:
+        return 0
+    return value.data_ptr() if hasattr(value, "data_ptr") else value
+
+
+def _import_torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise EngineError("the GPU engine needs torch") from None
+    if not torch.cuda.is_available():
+        raise EngineError("device 'cuda': torch finds no NVIDIA GPU with a driver it can use; use 'cpu'")
+    return torch
+
+
+def _import_cuda_core() -> Any:
+    try:
+        import cuda.core
+    except ImportError:
+        raise EngineError("the GPU engine needs cuda-core: pip install 'ndsvrp[gpu]'") from None
+    return cuda.core
+
+
+def available() -> bool:
+    """Whether there is a GPU and what it takes to use it. Where there is none, nobody waits for torch."""
+    try:
+        from cuda.bindings import driver
+
+        driver.cuInit(0)
+        _, count = driver.cuDeviceGetCount()
+        if not count:
+            return False
+        _import_cuda_core()
+        _import_torch()
+    except (ImportError, RuntimeError, EngineError):
+        return False
+    return True
+
+
+def sources() -> tuple[Path, Path]:
+    """Folders of the headers of the core and of the kernels: in the source tree, or as installed."""
+    tree = Path(__file__).parents[3] / "native"
+    if (tree / "cuda").is_dir():
+        return tree / "include", tree / "cuda"
+    installed = Path(_core.__file__).parent / "native"
+    return installed, installed / "cuda"
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept; NDSVRP_CACHE says otherwise."""
+    if named := os.environ.get("NDSVRP_CACHE"):
+        return Path(named)
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "ndsvrp"
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        warnings.warn(f"compiled kernels cannot be kept in {path.parent}: {error}", NdsWarning, stacklevel=2)

@@ -1,0 +1,181 @@
+"""How much memory a block of the GPU engine needs, and what of it goes into its shared memory.
+
+The sizes are those of native/include/ndsvrp/memory.hpp. Drafts come first into shared memory, then the part of the
+instance that insertion reads, then the solution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+import ndsvrp._core as _core
+from ndsvrp.engine.base import Ints, Recipe
+
+BEYOND = 32  # kBeyond of memory.hpp
+SLACK = 8  # places that a copied route has beside its customers
+RETRIES = 16  # required customers that a limited fleet has left out are tried along
+EVALUATE_THREADS = 960  # that a multiprocessor should hold when rollouts are evaluated: registers are cut to that
+
+Distance = Literal["FloatPoints", "WholePoints", "Matrix"]
+Placement = Literal["auto", "drafts", "global"]
+
+
+class Kind(NamedTuple):
+    """What kernels are compiled for."""
+
+    windows: bool
+    optional: bool
+    distance: Distance
+
+
+class Sizes(NamedTuple):
+    """struct Sizes of memory.hpp."""
+
+    customers: int
+    windows: int
+    removed: int
+    routes: int
+    pool: int
+    places: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is known of the problems of a batch."""
+
+    kind: Kind
+    sizes: tuple[int, ...]  #: customers of each problem
+    longest: int  #: no route has more customers
+    typical: int  #: nor do routes have many more than this
+
+    @property
+    def customers(self) -> int:
+        """Of the largest problem."""
+        return max(self.sizes)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a block works with: sizes, bytes, and what of it lies in shared memory."""
+
+    work: Sizes
+    teams: int
+    shared: int  #: bytes of shared memory
+    scratch: int  #: bytes of global memory per block, if drafts lie there
+    near_drafts: bool
+    near_instance: bool
+    near_solution: bool
+
+    @property
+    def threads(self) -> int:
+        """Of a block: a warp per team."""
+        return 32 * self.teams
+
+
+def longest_route(demand: Ints, capacity: int) -> int:
+    """As many customers as a vehicle can carry at the most."""
+    carried = np.cumsum(np.sort(demand[1:].astype(np.int64)))
+    return max(1, int(np.searchsorted(carried, capacity, side="right")))
+
+
+def typical_route(demand: Ints, capacity: int) -> int:
+    """Customers of a route when all routes are full."""
+    fitting = demand[1:][demand[1:] <= capacity].astype(np.int64)
+    routes = max(1, -(-int(fitting.sum()) // max(1, capacity)))
+    return max(1, -(-len(fitting) // routes))
+
+
+def home_sizes(shape: Shape) -> Sizes:
+    """Of chains in global memory: whatever a step may do to them."""
+    n = shape.customers
+    return Sizes(n, int(shape.kind.windows), n + 1, 2 * (n + 1), _core.pool_for(n), BEYOND)
+
+
+def removed_at_most(shape: Shape, recipe: Recipe) -> int:
+    """Customers taken out by one step; also the room that random removal needs to draw them."""
+
+    def of(n: int) -> int:
+        retries = RETRIES if shape.kind.optional else 0
+        if recipe.rule == "string":  # as many strings as 4 average / (1 + longest), and unserved customers on the way
+            return min(n, 5 * int(np.ceil(recipe.string_average)) + recipe.string_longest + 2 + retries)
+        if recipe.rule == "random" and 4 * min(recipe.removals, n) > n:
+            return n
+        return min(n, recipe.removals + retries)
+
+    return max(of(n) for n in shape.sizes)
+
+
+def places_at_most(shape: Shape, removed: int) -> int:
+    """Places of a draft, in the worst case: routes that were touched, copied or opened, and moves of those that grew
+    out of their room (six customers or more each time)."""
+    segments, n = 2 * removed, shape.customers
+    moves = removed // 6 * (3 * shape.longest // 2 + 11)
+    most = 24 * n + 224  # what the CPU engine gives it
+    return min(most, min(n, segments * shape.longest) + SLACK * segments + removed + moves) + BEYOND
+
+
+def places_typical(shape: Shape, recipe: Recipe, removed: int) -> int:
+    """Places that nearly all drafts do with."""
+    routes = min(recipe.removals if recipe.rule != "string" else removed // 4, -(-shape.customers // shape.typical))
+    copied = (2 if recipe.all_routes else 1) * routes * (shape.typical + SLACK)
+    return min(places_at_most(shape, removed), copied + 2 * shape.typical + 4 * (1 + SLACK) + BEYOND)
+
+
+def work_sizes(shape: Shape, removed: int, places: int) -> Sizes:
+    """What a block works with."""
+    n = shape.customers
+    return Sizes(n, int(shape.kind.windows), removed, n + removed + 1, _core.pool_for(n), (places + 3) // 4 * 4)
+
+
+def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto") -> Layout:
+    """For a block that carries steps out: room for the worst case."""
+    removed = removed_at_most(shape, recipe)
+    plain = _layout(shape, recipe, work_sizes(shape, removed, places_at_most(shape, removed)))
+    solution, _, common, own, hot = _bytes(shape, plain.work, plain.teams < recipe.orders)
+    shared = common + plain.teams * own
+    if placement == "global" or shared > limit:
+        return plain
+    chosen = replace(plain, shared=shared, scratch=0, near_drafts=True)
+    if placement == "drafts" or shared + hot > limit:
+        return chosen
+    chosen = replace(chosen, shared=shared + hot, near_instance=True)
+    if shared + hot + solution > limit:
+        return chosen
+    return replace(chosen, shared=shared + hot + solution, near_solution=True)
+
+
+def layouts_to_evaluate(
+    shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto"
+) -> tuple[Layout | None, Layout]:
+    """For a block that weighs rollouts: with typical room in shared memory, and with room for the worst case in global
+    memory. The first is None where that would leave most of a multiprocessor idle."""
+    removed = removed_at_most(shape, recipe)
+    far = _layout(shape, recipe, work_sizes(shape, removed, places_at_most(shape, removed)))
+    near = _layout(shape, recipe, work_sizes(shape, removed, places_typical(shape, recipe, removed)))
+    if placement == "global" or near.scratch > limit // 2:
+        return None, far
+    return replace(near, shared=near.scratch, scratch=0, near_drafts=True), far
+
+
+def _layout(shape: Shape, recipe: Recipe, work: Sizes) -> Layout:
+    teams = min(recipe.orders, _core.TEAMS)
+    _, _, common, own, _ = _bytes(shape, work, teams < recipe.orders)
+    return Layout(work, teams, 0, common + teams * own, False, False, False)
+
+
+def _bytes(shape: Shape, sizes: Sizes, several: bool) -> tuple[int, int, int, int, int]:
+    kind = shape.kind
+    found: tuple[int, int, int, int, int] = _core.layout(
+        customers=sizes.customers, windows=kind.windows, optional=kind.optional, points=kind.distance != "Matrix",
+        whole=kind.distance == "WholePoints", removed=sizes.removed, routes=sizes.routes, places=sizes.places,
+        several=several,
+    )  # fmt: skip
+    return found
+
+
+def chain_bytes(shape: Shape) -> int:
+    """Of a chain in global memory."""
+    return _bytes(shape, home_sizes(shape), False)[1]

@@ -1,0 +1,184 @@
+"""The GPU engine against the CPU engine: the same routes, costs and views, on the same seeds.
+
+Run by test_gpu.py where pytest is, and by run.py where it is not:
+
+    python tests/gpu/agree.py VARIANT SOURCE [PLACEMENT] [--small]
+    python tests/gpu/agree.py special
+    python tests/gpu/agree.py large N
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from ndsvrp.engine.base import Recipe
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.problem import Problem
+from ndsvrp.search.start import start
+from parity.problems import VARIANTS, random_problem
+
+KINDS = [(v, s) for v in VARIANTS for s in ("none", "dimacs", "durations")]  # every set of rules, every distance
+RECIPES = [
+    Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.05),
+    Recipe(rule="related", removals=15, orders=5),
+    Recipe(rule="random", removals=9, orders=2, all_routes=True, blink=0.3, open_route=0.2),
+    Recipe(rule="string", orders=5, sorted_orders=True, string_depth=0.6),
+]
+
+
+def everything(engine: Any, state: Any) -> list[Any]:
+    chains = range(len(state.which))
+    routes = [[engine.export(state, i, best=best).routes for i in chains] for best in (True, False)]
+    view = [part.tolist() for part in engine.view(state)]
+    return [routes, state.costs().tolist(), state.best_costs().tolist(), state.missing().tolist(), view]
+
+
+def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int, steps: int) -> list[Any]:
+    """Start, every recipe in sequence and in parallel, given removals, exchange."""
+    state = start(engine, problems, which, seed, rounds=2)
+    seen = [everything(engine, state)]
+    chains = len(which)
+    side = np.array([problems[i].side() for i in which])[:, None]
+    for iteration, recipe in enumerate(RECIPES):
+        engine.rebuild(state, recipe, None, np.full((chains, steps), 0.05) * side, seed, iteration)
+        deltas = engine.evaluate(state, recipe, None, 5, seed, iteration, keep_best=iteration % 2 == 0)
+        seen += [deltas.tolist(), everything(engine, state)]
+    fewest = min(problem.customers for problem in problems)
+    rng = np.random.default_rng(seed)
+    for removals in sorted({1, min(fewest, 15), min(fewest, 32)}):
+        lists = [[rng.permutation(fewest)[:removals] + 1 for _ in range(4)] for _ in which]
+        recipe, removed = Recipe(removals=removals, orders=5), np.array(lists, np.int32)
+        seen.append(engine.evaluate(state, recipe, removed, 4, seed, 90, keep_best=False).tolist())
+        engine.rebuild(state, recipe, removed, np.full((chains, 4), 1e3) * side, seed, 91)
+    if which[0] == which[-1]:
+        engine.replace(state, [0], [chains - 1])
+        engine.rebuild(state, RECIPES[1], None, np.full((chains, steps), 0.01) * side, seed, 92)
+    return [*seen, everything(engine, state)]
+
+
+def difference(ours: Any, theirs: Any, path: str = "") -> str:
+    """Where two nested lists part."""
+    if isinstance(ours, (list, tuple)) and isinstance(theirs, (list, tuple)) and len(ours) == len(theirs):
+        for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            if a != b:
+                return difference(a, b, f"{path}[{i}]")
+    return f"{path}: {str(ours)[:200]} / {str(theirs)[:200]}"
+
+
+def compare(problems: list[Problem], which: list[int], seed: int, steps: int, cuda: CudaEngine) -> None:
+    ours = trajectory(CpuEngine(), problems, which, seed, steps)
+    theirs = trajectory(cuda, problems, which, seed, steps)
+    sizes = [problem.customers for problem in problems]
+    assert ours == theirs, f"N = {sizes}, seed {seed}, {cuda.placement}: {difference(ours, theirs)}"
+
+
+def check_kind(variant: str, source: str, cuda: CudaEngine, small: bool = False) -> int:
+    """Problems of one kind, of many sizes, with and without a limited fleet; a batch of several at once."""
+    seeds = range(1) if small else range(4)
+    sizes = (5, 40) if small else (1, 2, 7, 61, 200)
+    for n in sizes:
+        for seed in seeds:
+            problem = random_problem(700 + seed, variant, source, customers=n, vehicles=seed % 3 == 1)
+            compare([problem], [0, 0, 0], seed, 3 if small else 8, cuda)
+    if small:
+        return len(sizes) * len(seeds)
+    batch = [random_problem(800 + i, variant, source, customers=n) for i, n in enumerate((3, 40, 90))]
+    compare(batch, [2, 0, 1, 1, 2], 5, 8, cuda)
+    return len(sizes) * len(seeds) + 1
+
+
+def check_special(cuda: CudaEngine) -> int:
+    """Full vehicles, nobody served, long routes, kinds mixed in one batch."""
+    for n in (1, 2, 29, 61):
+        problem = random_problem(n, "cvrp", "none", customers=n)
+        compare([problem.replace(demand=np.r_[0.0, np.full(n, 5.0)], capacity=5.0)], [0, 0], n, 10, cuda)
+    rng = np.random.default_rng(1)
+    far = np.r_[[[0.0, 0.0]], rng.random((60, 2)) + 1.0]
+    cheap = Problem(coordinates=far, demand=np.r_[0, np.ones(60)], capacity=9, prize=np.r_[0, np.full(60, 1e-3)])
+    compare([cheap], [0, 0], 1, 10, cuda)
+    long = random_problem(3, "cvrp", "round", customers=150, layout="grid")
+    wide = np.tile([0.0, 1e5], (151, 1))
+    compare([long.replace(demand=np.r_[0.0, np.ones(150)], capacity=140.0, windows=wide)], [0, 0], 1, 10, cuda)
+    mixed = [random_problem(i, v, s, vehicles=i % 3 == 0) for i, (v, s) in enumerate(KINDS)]
+    compare(mixed, [3, 0, 7, 11, 1, 3, 9], 2, 4, cuda)
+    return 7
+
+
+def check_large(cuda: CudaEngine, sizes: tuple[int, ...] = (500, 2000, 10_000)) -> int:
+    for n in sizes:
+        for variant in ("cvrp", "vrptw", "pcvrp"):
+            problem = random_problem(n, variant, "none", customers=n, layout="uniform", scale=1000.0)
+            problem = problem.replace(demand=np.r_[0.0, 1.0 + np.arange(n) % 9], capacity=100.0)
+            compare([problem], [0, 0], 1, 20, cuda)
+    return 3 * len(sizes)
+
+
+def check_tensors(cuda: CudaEngine) -> int:
+    """Tensors in, tensors out, the same numbers; on a stream of their own."""
+    torch = cuda.device.torch
+    problem = random_problem(1, "cvrp", "none", customers=80, layout="uniform")
+    state, other = (start(engine, [problem], [0] * 6, 1, rounds=3) for engine in (cuda, CpuEngine()))
+    removed = np.argsort(np.random.default_rng(1).random((6, 9, 80)), axis=-1)[..., :12].astype(np.int32) + 1
+    recipe, heat = Recipe(removals=12, orders=5), np.full((6, 9), 0.01)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        lists = torch.as_tensor(removed, device="cuda")
+        deltas = cuda.evaluate(state, recipe, lists, 9, 1, 1, keep_best=True)
+        cuda.rebuild(state, recipe, lists, torch.as_tensor(heat, device="cuda"), 1, 2)
+        cuda.replace(state, torch.tensor([1], device="cuda"), torch.tensor([0], device="cuda"))
+        view = cuda.device_view(state)
+        torch.cuda.current_stream().synchronize()
+    assert deltas.is_cuda and view.is_cuda
+    cpu = CpuEngine()
+    assert deltas.cpu().numpy().tolist() == cpu.evaluate(other, recipe, removed, 9, 1, 1, keep_best=True).tolist()
+    cpu.rebuild(other, recipe, removed, heat, 1, 2)
+    cpu.replace(other, [1], [0])
+    assert view.cpu().numpy().tolist() == [part.tolist() for part in cpu.view(other)]
+    assert everything(cuda, state) == everything(cpu, other)
+    return 1
+
+
+def check_deadlines(cuda: CudaEngine) -> int:
+    """A step that takes long is dropped, slices leave no trace."""
+    problem = random_problem(2, "cvrp", "none", customers=3000, layout="uniform")
+    state = start(cuda, [problem], [0, 0], 1, rounds=0)
+    before = cuda.export(state, 0, best=False)
+    everybody = Recipe(rule="random", removals=3000, all_routes=True, orders=2)
+    for _ in range(2):  # the first time compiles
+        began = time.perf_counter()
+        cuda.rebuild(state, everybody, None, np.full((2, 10_000), -1e9), 1, 1, deadline=began + 0.3)
+        late = time.perf_counter() - began - 0.3
+    assert late < 0.05, f"{late:.3f} s after the deadline"
+    assert cuda.export(state, 0, best=False) == before
+    heat = np.full((2, 300), 0.01)
+    cuda._pace = 1e-3
+    made = cuda.rebuild(state, RECIPES[1], None, heat, 1, 2, deadline=time.perf_counter() + 60.0)
+    other = start(CpuEngine(), [problem], [0, 0], 1, rounds=0)
+    assert made == CpuEngine().rebuild(other, RECIPES[1], None, heat, 1, 2)
+    assert everything(cuda, state) == everything(CpuEngine(), other)
+    return 2
+
+
+def main() -> None:
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    cuda = CudaEngine(placement=words[2] if len(words) > 2 else "auto")  # type: ignore[arg-type]
+    if words[0] == "special":
+        count = check_special(cuda) + check_tensors(cuda) + check_deadlines(cuda)
+    elif words[0] == "large":
+        count = check_large(cuda, (int(words[1]),))
+    else:
+        count = check_kind(words[0], words[1], cuda, "--small" in sys.argv)
+    print(f"{' '.join(sys.argv[1:]):32} {count:4} passed")
+
+
+if __name__ == "__main__":
+    main()
