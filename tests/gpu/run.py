@@ -1,6 +1,6 @@
 """Everything about the GPU engine on a machine with a GPU: agreement with the CPU, sanitizers, speed. Needs no pytest.
 
-    python tests/gpu/run.py [FOLDER for logs]
+    python tests/gpu/run.py [FOLDER for logs] [all|agree|speed]
 
 Builds the CPU core with CMake into build/gpu and puts it beside the package. Processes run side by side, so that
 kernels are compiled on many cores; the speed is measured last, alone. Ends with a table; exits with 1 if anything
@@ -91,6 +91,7 @@ def run_all(commands: dict[str, list[str]], logs: Path, environment: dict[str, s
                 continue
             process.kill()
             done.append(Done(name, process.wait(), seconds, part.read_text(errors="replace")))
+            print(f"{name:44} {'FAILED' if done[-1].code else 'ok':6} {seconds:6.0f} s", flush=True)
             part.unlink()
             del running[name]
         time.sleep(0.1)
@@ -105,18 +106,24 @@ def main() -> int:
     print(f"built in {time.monotonic() - began:.0f} s", flush=True)
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
     environment = {**os.environ, "PYTHONPATH": paths, "NDSVRP_CACHE": str(ROOT / "build/kernels")}
+    what = sys.argv[2] if len(sys.argv) > 2 else "all"
+    failed = [] if what == "speed" else agree(logs, environment)
+    print(f"{time.monotonic() - began:.0f} s so far", flush=True)
+    if what != "agree":
+        command = [sys.executable, "-c", SPEED, str(logs / "gpu.jsonl")]
+        failed += [command[2]] * (subprocess.run(command, env=environment, cwd=ROOT).returncode != 0)
+    return 1 if failed else 0
+
+
+def agree(logs: Path, environment: dict[str, str]) -> list[str]:
+    """Run all jobs; returns the names of those that failed."""
     done = run_all(jobs(), logs, environment)
     (logs / "agree.log").write_text("".join(f"=== {d.name} ({d.seconds:.0f} s, {d.code})\n{d.text}\n" for d in done))
-    command = [sys.executable, "-c", SPEED, str(logs / "gpu.jsonl")]
-    speed = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
     failed = [d for d in done if d.code != 0]
     for d in failed:
         print(f"FAILED {d.name} (exit {d.code})", *d.text.strip().splitlines()[-6:], "", sep="\n")
-    for d in sorted(done):
-        print(f"{d.name:44} {'FAILED' if d.code else 'ok':6} {d.seconds:6.0f} s")
-    print(f"{len(done) - len(failed)} of {len(done)} ok, {time.monotonic() - began:.0f} s in all")
-    print(speed.stdout + speed.stderr[-3000:])
-    return 1 if failed or speed.returncode else 0
+    print(f"{len(done) - len(failed)} of {len(done)} ok")
+    return [d.name for d in failed]
 
 
 if __name__ == "__main__":
