@@ -117,7 +117,7 @@ class Device:
         include, folder = sources()
         options = self._core.ProgramOptions(
             name=f"{file}.cu", std="c++20", arch=self.arch, fma=False, include_path=[str(include), str(folder)],
-            define_macro=list(macros),
+            define_macro=list(macros) or None,
         )  # fmt: skip
         module = self._core.Program((folder / f"{file}.cu").read_text(), "c++", options=options).compile("cubin")
         _write(cached, module.code)
