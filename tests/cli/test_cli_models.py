@@ -6,9 +6,11 @@ import json
 import re
 
 import pytest
+import torch
 
 from ndsvrp import models
 from ndsvrp.cli.models import duration
+from ndsvrp.policy.model_file import load_model
 from tiny_models import save_tiny
 
 
@@ -140,3 +142,14 @@ def test_set_loads_its_model_once_and_warns_once(nds, data, tmp_path, monkeypatc
 )  # fmt: skip
 def test_contradictions(nds, shipped, data, args, message):
     assert refusal(nds, "solve", data / "small/toy.vrp", *args) == message
+
+
+def test_save_in_half_precision(nds, tmp_path):
+    """What is shipped: half the size, the same card, weights to the precision of float16."""
+    file = save_tiny(tmp_path, "one")
+    assert facts(nds("models", file, "--save", tmp_path / "two"))["stored as"] == "float16"
+    (before, card), (after, again) = load_model(file), load_model(tmp_path / "two.json")
+    assert again == card
+    for name, weight in after.state_dict().items():
+        assert torch.equal(weight, before.state_dict()[name].half().float()), name
+    assert refusal(nds, "models", "--save", tmp_path / "two") == "--save needs the model to be saved, by name or path"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ from rich.table import Table
 
 from ndsvrp import models
 from ndsvrp.cli.words import Facts, amount, console, number, print_facts, say
+from ndsvrp.errors import NdsError
 
 if TYPE_CHECKING:  # it brings in torch, which other commands do without
     from ndsvrp.policy.model_file import ModelCard, ModelFile
@@ -26,13 +28,24 @@ def models_command(
             metavar="[NAME|PATH]", help="Show one in detail: a name, a .safetensors or .json file, a training run."
         ),
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="NAME", help="Write that one as NAME.safetensors and NAME.json, in half precision."),
+    ] = None,
 ) -> None:
     """List the models that are shipped and where each came from; 'nds solve --model NAME' uses one."""
     if model is not None:
-        from ndsvrp.policy.model_file import read_model_file
+        from ndsvrp.policy.model_file import load_model, read_model_file, save_model
 
-        print_facts(_facts(read_model_file(models.find(model))))
+        file = models.find(model)
+        if save is not None:
+            network, card = load_model(file)
+            save_model(save.with_suffix(".safetensors"), network.state_dict(), card, half=True)
+            file = save.with_suffix(".safetensors")
+        print_facts(_facts(read_model_file(file)))
         return
+    if save is not None:
+        raise NdsError("--save needs the model to be saved, by name or path")
     found = models.shipped()
     if not found:
         say("no model is shipped with this version; 'nds solve --model PATH' uses one of your own")
