@@ -37,12 +37,12 @@ def models_command(
     if model is not None:
         from ndsvrp.policy.model_file import load_model, read_model_file, save_model
 
-        file = models.find(model)
+        path = models.find(model)
         if save is not None:
-            network, card = load_model(file)
-            save_model(save.with_suffix(".safetensors"), network.state_dict(), card, half=True)
-            file = save.with_suffix(".safetensors")
-        print_facts(_facts(read_model_file(file)))
+            network, card = load_model(path)
+            path = save.with_suffix(".safetensors")
+            save_model(path, network.state_dict(), card, half=True)
+        print_facts(_facts(read_model_file(path)))
         return
     if save is not None:
         raise NdsError("--save needs the model to be saved, by name or path")
