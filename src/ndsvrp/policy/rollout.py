@@ -74,7 +74,7 @@ class Sampler:
         """Roll the policy out. None if the deadline (of `time.perf_counter`) passed meanwhile."""
         if inputs.nodes.device.type == "cpu":
             return self._in_parts(inputs, draws, threads, deadline)
-        if deadline is not None and time.perf_counter() >= deadline:
+        if _is_over(deadline):
             return None
         removed, log_probability = self._recordings(*draws, *inputs.tensors())
         return Rollouts(removed.clone(), log_probability.clone())
@@ -118,6 +118,8 @@ def torch_threads(count: int) -> Iterator[None]:
 def sample(network: Network, inputs: Inputs, draws: Draws, deadline: float | None = None) -> Rollouts | None:
     """Roll the policy out. None if the deadline (of `time.perf_counter`) passed before the last selection."""
     seeds, uniforms = draws
+    if _is_over(deadline):
+        return None
     memory = network.encode(inputs)
     batch, rollouts, removals = uniforms.shape
     allowed = torch.ones(batch, rollouts, memory.gates.shape[1], dtype=torch.bool, device=seeds.device)
@@ -126,7 +128,7 @@ def sample(network: Network, inputs: Inputs, draws: Draws, deadline: float | Non
     total = torch.zeros(batch, rollouts, device=seeds.device)
     selected = []
     for m in range(removals):
-        if deadline is not None and time.perf_counter() >= deadline:
+        if _is_over(deadline):
             return None
         hidden = network.recall(gates, hidden)
         chances = torch.softmax(network.logits(memory, hidden, seeds, allowed, last), dim=-1)
@@ -136,6 +138,10 @@ def sample(network: Network, inputs: Inputs, draws: Draws, deadline: float | Non
         gates = pick(memory.gates, last)
         selected.append(last + 1)
     return Rollouts(torch.stack(selected, dim=2), total)
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.perf_counter() >= deadline
 
 
 def invert(chances: Tensor, uniforms: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Rewards, advantage and loss: Algorithm 1, lines 13 to 17."""
+"""Rewards, advantage and loss: Algorithm 1, lines 13 to 16."""
 
 from __future__ import annotations
 

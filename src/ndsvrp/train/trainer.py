@@ -67,7 +67,7 @@ class Trainer:
     # --- Algorithm 1 -------------------------------------------------------------------------
 
     def train_batch(self) -> dict[str, Any]:
-        """Lines 4 to 20 for the next batch of instances. Returns what there is to log."""
+        """Lines 4 to 19 for the next batch of instances. Returns what there is to log."""
         recipe = self.config.train
         self.seconds = {}
         with self._timed("generate"):
@@ -88,7 +88,7 @@ class Trainer:
             if last:
                 with self._timed("optimizer"):
                     rate = self.learning_rate()
-                    norm = self._step(rate)  # line 20
+                    norm = self._step(rate)  # line 19
         reward, mean, improved, loss = over_processes(torch.tensor(rows, dtype=torch.float64).mean(dim=0)).tolist()
         self.batches += 1
         return {
@@ -102,14 +102,14 @@ class Trainer:
     def _iteration(
         self, batch: Batch, learning: Learning, i: int, weight: float, *, last: bool
     ) -> tuple[Signal, float]:
-        """Lines 10 to 18: K rollouts, their rewards, the gradient of the best, which is kept."""
+        """Lines 10 to 17: K rollouts, their rewards, the gradient of the best, which is kept."""
         recipe = self.config.train
         with self._timed("rollout"):
             inputs = learning.shown()
             draws = self._draws(batch, i, recipe.rollouts, learning.removals)
             rollouts = self._roll_out(inputs, draws)  # line 10
         with self._timed("evaluate"):
-            change = self.engine.evaluate(  # lines 11 to 13, and 18
+            change = self.engine.evaluate(  # lines 11 to 13, and 17
                 learning.state, reconstruction(recipe, learning.removals), self._for_engine(rollouts), recipe.rollouts,
                 self._seed(batch), WARM_UP + i, keep_best=True,
             )  # fmt: skip
