@@ -40,7 +40,9 @@ def models_command(
         path = models.find(model)
         if save is not None:
             network, card = load_model(path)
-            path = save.with_suffix(".safetensors")
+            path = save if save.suffix == ".safetensors" else save.with_name(f"{save.name}.safetensors")
+            if path.exists():
+                raise NdsError(f"{path} is there already")
             save_model(path, network.state_dict(), card, half=True)
         print_facts(_facts(read_model_file(path)))
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +34,7 @@ def train_command(
         ),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where checkpoints and log go; by default runs/CONFIG.")
+        Path | None, typer.Option(metavar="DIR", help="Where checkpoints and log go; by default out/CONFIG.")
     ] = None,
     device: Annotated[
         str, typer.Option(metavar="NAME", help="Where the network runs: auto, cpu, cuda. auto: a GPU if there is one.")
@@ -53,8 +54,8 @@ def train_command(
     if resume is not None and out is not None and out != resume:
         raise NdsError(f"--resume goes on in {resume}: --out is for a new run")
     settings = read_config(config)
-    folder = resume or out or Path("runs") / config.stem
-    with _Screen(quiet=quiet) as screen:
+    folder = resume or out or Path("out") / config.stem
+    with _Screen(quiet=quiet or os.environ.get("RANK", "0") != "0") as screen:
         outcome = train(
             settings, folder, seconds=time, resume=resume is not None, init=init, device=device, threads=threads,
             report=screen.show,

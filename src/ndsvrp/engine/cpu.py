@@ -203,7 +203,7 @@ def first_tour(ticks: Ticks) -> Ints:
     if ticks.problem.vehicles is not None:
         return np.zeros(0, np.int32)
     served = np.flatnonzero(ticks.demand[1:] <= ticks.capacity) + 1
-    return tour_of(Solution([int(c)] for c in served))
+    return np.stack([served, np.zeros_like(served)], axis=1).ravel().astype(np.int32)
 
 
 def tour_of(solution: Solution) -> Ints:

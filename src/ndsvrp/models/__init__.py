@@ -83,8 +83,11 @@ def choose(problem: Problem) -> str | None:
     return None if best is None else best.name
 
 
-def load(model: str | Path, device: str = "cpu") -> Model:
-    """Load a model by name or path, once for many searches."""
+def load(model: str | Path, device: str = "auto") -> Model:
+    """Load a model by name or path, once for many searches; `auto` is the device that `solve` would choose."""
+    from ndsvrp.engine.device import available
+
+    device = ("cuda" if available() else "cpu") if device == "auto" else device
     began = time.perf_counter()
     from ndsvrp.policy import Policy
     from ndsvrp.policy.model_file import load_model, read_model_file

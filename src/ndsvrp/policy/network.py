@@ -7,6 +7,7 @@ width. Nodes are 0 … N with the depot first in the encoder; the decoder knows 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -138,21 +139,26 @@ class Network(nn.Module):
         self.seed_in = nn.Linear(width + config.seed_bits, config.seed_width)
         self.seed_out = nn.Linear(config.seed_width, width)
         if config.distance_term:
-            self.beta = nn.Parameter(torch.tensor(config.beta))
-            self.gamma = nn.Parameter(torch.tensor(config.gamma))
+            self.beta = nn.Parameter(torch.tensor(float(config.beta)))
+            self.gamma = nn.Parameter(torch.tensor(float(config.gamma)))
 
     # --- encoder -----------------------------------------------------------------------------
 
-    def encode(self, inputs: Inputs) -> Memory:
-        """Embed the nodes in their solution, and prepare what every step of decoding needs of them."""
+    def encode(self, inputs: Inputs, between: Callable[[], None] = lambda: None) -> Memory:
+        """Embed the nodes in their solution, and prepare what every step of decoding needs of them.
+
+        `between` is called before every layer, and may raise.
+        """
         h = torch.cat([self.embed_depot(inputs.nodes[:, :1]), self.embed_customer(inputs.nodes[:, 1:])], dim=1)
         for layer in self.before:
+            between()
             h = layer(h)
         of_solution = [self.message_passing, self.tour_encoding]
         for reader in reversed(of_solution) if self.config.tour_first else of_solution:
             if reader is not None:
                 h = reader(h, inputs)
         for layer in self.after:
+            between()
             h = layer(h)
         h = h[:, 1:]
         keys, values = (split_heads(part, self.config.heads) for part in self.remember(h).chunk(2, dim=-1))

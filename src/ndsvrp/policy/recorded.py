@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+KEPT = 32  # recordings, each with memory of its own: those not used for longest go
 WARM_UPS = 3  # calls before the recording, in which libraries allocate what they keep
 
 
@@ -51,9 +52,11 @@ class Recordings:
     def __call__(self, *inputs: Tensor) -> Any:
         """Replay the recording for these shapes; the first call makes it."""
         shapes = tuple(tensor.shape for tensor in inputs)
-        if shapes not in self._made:
-            self._made[shapes] = Recorded(self._function, inputs, self._changed)
-        return self._made[shapes](*inputs)
+        recorded = self._made.pop(shapes, None) or Recorded(self._function, inputs, self._changed)
+        while len(self._made) >= KEPT:
+            del self._made[next(iter(self._made))]
+        self._made[shapes] = recorded  # the one used last stands last
+        return recorded(*inputs)
 
 
 def low_precision(device: torch.device) -> torch.autocast:

@@ -6,7 +6,7 @@ Randomness is an input: the seeds tell rollouts apart, one uniform number decide
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -114,13 +114,27 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@torch.no_grad()
 def sample(network: Network, inputs: Inputs, draws: Draws, deadline: float | None = None) -> Rollouts | None:
     """Roll the policy out. None if the deadline (of `time.perf_counter`) passed before the last selection."""
-    seeds, uniforms = draws
-    if _is_over(deadline):
+
+    def look_at_the_clock() -> None:
+        if _is_over(deadline):
+            raise _Late
+
+    try:
+        with torch.no_grad():
+            return _sample(network, inputs, draws, look_at_the_clock)
+    except _Late:
         return None
-    memory = network.encode(inputs)
+
+
+class _Late(Exception):  # noqa: N818  # not an error
+    """Time is up."""
+
+
+def _sample(network: Network, inputs: Inputs, draws: Draws, between: Callable[[], None]) -> Rollouts:
+    seeds, uniforms = draws
+    memory = network.encode(inputs, between)
     batch, rollouts, removals = uniforms.shape
     allowed = torch.ones(batch, rollouts, memory.gates.shape[1], dtype=torch.bool, device=seeds.device)
     hidden = memory.gates.new_zeros(batch, rollouts, network.config.width)
@@ -128,8 +142,7 @@ def sample(network: Network, inputs: Inputs, draws: Draws, deadline: float | Non
     total = torch.zeros(batch, rollouts, device=seeds.device)
     selected = []
     for m in range(removals):
-        if _is_over(deadline):
-            return None
+        between()
         hidden = network.recall(gates, hidden)
         chances = torch.softmax(network.logits(memory, hidden, seeds, allowed, last), dim=-1)
         last = invert(chances, uniforms[:, :, m])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 import torch.distributed
 
+from ndsvrp.engine.device import available
 from ndsvrp.errors import EngineError
 
 
@@ -48,7 +49,7 @@ def _device(name: str) -> torch.device:
         raise EngineError(f"unknown device '{name}': one of auto, cpu, cuda")
     if name == "cuda" and not torch.cuda.is_available():
         raise EngineError("device 'cuda': torch finds no GPU here")
-    if name == "cpu" or not torch.cuda.is_available():
+    if name == "cpu" or (name == "auto" and not available()):
         return torch.device("cpu")
     local = int(os.environ.get("LOCAL_RANK", "0"))
     torch.cuda.set_device(local)
@@ -59,6 +60,6 @@ def agreed(place: Place, answer: bool) -> bool:
     """What the leading process decided: clocks differ, and all must stop after the same batch."""
     if place.processes == 1:
         return answer
-    word = torch.tensor([float(answer)], device=place.device)
+    word = torch.tensor([float(answer)])
     torch.distributed.broadcast(word, 0)
     return bool(word.item() > 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,7 +63,7 @@ def train(
     `resume` goes on from the newest whole checkpoint in `out`, on a CPU along the very same trajectory.
     """
     began = perf_counter()
-    cores = threads or usable_cores()
+    cores = threads or max(1, usable_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     with joined(device) as place, _asked_to_end() as asked, torch_threads(cores):
         trainer, earlier, origin = _trainer(config, out, place, cores, resume, init)
         log = Log(out) if place.leads else None
@@ -72,15 +74,15 @@ def train(
                 report(kind, row)
 
         tell("run", {
-            **environment(), "device": _device_name(place), "engine": trainer.engine.name,
+            "command": [Path(sys.argv[0]).name, *sys.argv[1:]], **environment(),
+            "device": _device_name(place), "engine": trainer.engine.name,
             "processes": place.processes, "threads": cores, "resumed": resume, "init": origin,
             **_counters(trainer), "config": config.as_dict(),
         })  # fmt: skip
         run = _Run(trainer, place, out, origin, tell, earlier - began)
         if place.leads:
             run.validator = Validator(config, trainer.engine, place.device, cores)
-            if trainer.batches == 0:
-                run.validate()  # the untrained network: what all later figures are compared to
+            run.validate()  # before the first batch: what all later figures are compared to
         batch_seconds = 0.0
         stopped = "instances" if trainer.batches >= config.train.batches else None
         while stopped is None:
@@ -142,7 +144,8 @@ class _Run:
         self.saved_at = perf_counter()
 
     def end(self, stopped: str, log: Log | None) -> Outcome:
-        """The last figures, the last checkpoint."""
+        """The last figures, the last checkpoint; which is written first, as whoever asked to end may not wait long."""
+        self.save()
         self.validate()
         self.save()
         self.tell("end", {"stopped": stopped, **_counters(self.trainer), "trained_seconds": self.trained()})
@@ -168,8 +171,8 @@ def capture(trainer: Trainer, seconds: float) -> TrainingState:
 def restore(trainer: Trainer, state: TrainingState) -> None:
     """The opposite of `capture`."""
     trainer.network.load_state_dict(state.weights)
-    if state.average:
-        trainer.average.load_state_dict(state.average)
+    if trainer.average is not trainer.network:  # a mean that was not kept before begins with the weights as they are
+        trainer.average.load_state_dict(state.average or state.weights)
     for name, parameter in trainer.network.named_parameters():
         if name in state.exp_avg:
             held = {part: getattr(state, part)[name] for part in ("exp_avg", "exp_avg_sq")}
@@ -210,6 +213,8 @@ def _trainer(
                 f"{origin}: its network is another one: {_difference(weights.config, config.network)}"
             )
         network.load_state_dict(weights.state_dict())
+        file = read_model_file(find(origin))
+        origin = f"{Path(file.name).name} (sha256 {file.sha256[:12]})"
     return made(), 0.0, origin
 
 

@@ -44,8 +44,9 @@ def prepare(
     first: int,
     device: torch.device,
     policy: Deconstruct | None = None,
+    rule: base.Rule = "related",
 ) -> Learning:
-    """Start solutions, improved by J improvement steps of related removal, or of the policy if one is given."""
+    """Start solutions, improved by J improvement steps of a rule, or of the policy if one is given."""
     state = start(engine, problems, np.arange(len(problems)), seed, rounds=recipe.start_rounds, first=first)
     inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), device)
     removals = min(recipe.removals, problems[0].customers)
@@ -56,7 +57,7 @@ def prepare(
         temperature = cooling(j / max(1, recipe.improvement_steps - 1)) * side
         removed = None if policy is None else policy(learning.shown(), j)
         heat = np.repeat(temperature[:, None], recipe.warm_up_rollouts, axis=1)
-        rebuilding = reconstruction(recipe, removals, rule="related" if policy is None else None)
+        rebuilding = reconstruction(recipe, removals, rule=rule if policy is None else None)
         engine.rebuild(state, rebuilding, removed, heat, seed, j)
     return learning
 

@@ -27,12 +27,15 @@ from ndsvrp.train.data import Batch, Share, draw_batch
 from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
 from ndsvrp.train.states import Learning, prepare, reconstruction
 
-WARM_UP = 1 << 32  # added to the number of an iteration: the draws of improvement steps are others
+APART = 1 << 32  # added to the number of an iteration or a step, so that training and improvement draw apart
 
 
 @dataclass
 class Trainer:
-    """A run between two checkpoints: weights, optimizer, counters. The same process count, the same trajectory."""
+    """A run between two checkpoints: weights, optimizer, counters.
+
+    The same numbers of processes and threads take the same trajectory.
+    """
 
     config: TrainConfig
     network: Network
@@ -83,7 +86,8 @@ class Trainer:
         norm = rate = 0.0
         for i in range(recipe.iterations):  # line 9
             last = (i + 1) % every == 0 or i + 1 == recipe.iterations
-            taught, loss = self._iteration(batch, learning, i, 1.0 / every, last=last)
+            together = min(every, recipe.iterations - i // every * every)  # iterations of this optimizer step
+            taught, loss = self._iteration(batch, learning, i, 1.0 / together, last=last)
             rows.append([taught.reward.mean(), taught.mean.mean(), (taught.reward > 0).double().mean(), loss])
             if last:
                 with self._timed("optimizer"):
@@ -111,7 +115,7 @@ class Trainer:
         with self._timed("evaluate"):
             change = self.engine.evaluate(  # lines 11 to 13, and 17
                 learning.state, reconstruction(recipe, learning.removals), self._for_engine(rollouts), recipe.rollouts,
-                self._seed(batch), WARM_UP + i, keep_best=True,
+                self._seed(batch), APART + i, keep_best=True,
             )  # fmt: skip
         with self._timed("gradient"), self._apart(last):
             taught = signal(torch.as_tensor(change), scale=recipe.scale_advantage)  # lines 14 and 15
@@ -164,7 +168,8 @@ class Trainer:
         batch = awaited.result() if awaited is not None else self._draw(self.batches)
         if batch.number != self.batches:  # a checkpoint was restored meanwhile
             batch = self._draw(self.batches)
-        self._awaited = self._drawing.submit(self._draw, self.batches + 1)
+        if self.batches + 1 < self.config.train.batches:
+            self._awaited = self._drawing.submit(self._draw, self.batches + 1)
         return batch
 
     def _draw(self, number: int) -> Batch:
@@ -198,7 +203,7 @@ class Trainer:
     def _improvement_policy(self, batch: Batch) -> Any:
         def deconstruct(inputs: Inputs, j: int) -> Any:
             removals = min(self.config.train.removals, batch.customers)
-            draws = self._draws(batch, WARM_UP + j, self.config.train.warm_up_rollouts, removals)
+            draws = self._draws(batch, APART + j, self.config.train.warm_up_rollouts, removals)
             return self._for_engine(self._roll_out(inputs, draws))
 
         return deconstruct
@@ -211,4 +216,6 @@ class Trainer:
     def _timed(self, part: str) -> Iterator[None]:
         began = perf_counter()
         yield
+        if self.device.type == "cuda":  # else the part that waits first would pay for all before it
+            torch.cuda.synchronize()
         self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - began

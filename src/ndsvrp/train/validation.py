@@ -35,12 +35,19 @@ class Validator:
     threads: int = 1
 
     def __post_init__(self) -> None:
+        self._policy: Policy | None = None
         self.sets = [
             _Set(self, source, customers, 2 * MOST * number)
             for number, (source, customers) in enumerate(
                 (source, customers) for source in self.config.data for customers in source.customers
             )
         ]
+
+    def policy(self, network: Network) -> Policy:
+        """The network in the place of a rule; the same one for the same network, with all it has recorded."""
+        if self._policy is None or self._policy.network is not network:
+            self._policy = Policy(network, self.device)
+        return self._policy
 
     def measure(self, network: Network) -> dict[str, Any]:
         """Figures by problem and size, and `reward_ratio`: the best-of-K reward of all together relative to that of
@@ -58,13 +65,16 @@ class _Set:
         recipe, validation = self.config.train, self.config.validation
         self.name = name_of(source, customers)
         problems = instances(source, customers, validation.seed, first, validation.states)
-        self.learning: Learning = prepare(validator.engine, problems, recipe, validation.seed, first, validator.device)
+        # By a third rule: solutions that related removal has improved itself leave nothing to it.
+        self.learning: Learning = prepare(
+            validator.engine, problems, recipe, validation.seed, first, validator.device, rule="string"
+        )
         self.related = self._reward(None)
         self.searched = instances(source, customers, validation.seed, first + MOST, validation.search_instances)
         self.related_cost = self._cost("related") if self.searched else None
 
     def measure(self, network: Network) -> dict[str, Any]:
-        policy = Policy(network, self.validator.device)
+        policy = self.validator.policy(network)
         reward = self._reward(policy)
         figure: dict[str, Any] = {
             "reward": reward, "related_reward": self.related,
@@ -99,7 +109,7 @@ class _Set:
         recipe, validation = self.config.train, self.config.validation
         return solve(
             problem, iterations=validation.search_iterations, seed=validation.seed, solver="nds", ruin=ruin,
-            chains=validation.search_chains, threads=self.validator.threads,
+            chains=validation.search_chains, threads=self.validator.threads, device=self.validator.device.type,
             rollouts=recipe.rollouts, removals=recipe.removals, orders=recipe.orders,
         ).cost  # fmt: skip
 
