@@ -136,19 +136,21 @@ class _Run:
             self.tell("validation", {**_counters(self.trainer), "trained_seconds": self.trained(), **self.figures})
             self.end_seconds = perf_counter() - tick
 
-    def save(self) -> None:
-        """Write a checkpoint."""
+    def save(self) -> float:
+        """Write a checkpoint. Returns the seconds of training that it holds."""
+        seconds = self.trained()
         if self.place.leads:
-            state = capture(self.trainer, self.trained())
+            state = capture(self.trainer, seconds)
             self.saved = save_checkpoint(self.out, state, _card(state, self.origin, self.figures))
         self.saved_at = perf_counter()
+        return seconds
 
     def end(self, stopped: str, log: Log | None) -> Outcome:
         """The last figures, the last checkpoint; which is written first, as whoever asked to end may not wait long."""
         self.save()
         self.validate()
-        self.save()
-        self.tell("end", {"stopped": stopped, **_counters(self.trainer), "trained_seconds": self.trained()})
+        seconds = self.save()
+        self.tell("end", {"stopped": stopped, **_counters(self.trainer), "trained_seconds": seconds})
         if log is not None:
             log.close()
         return Outcome(self.saved or self.out, self.place.leads, stopped, self.figures)
