@@ -209,6 +209,14 @@ def test_settings_page_is_up_to_date(nds):
     assert (ROOT / "docs/settings.md").read_text(encoding="utf-8") == page, "nds settings --markdown > docs/settings.md"
 
 
+def test_page_of_training_settings(nds):
+    page = nds("settings", "--training", "--markdown").stdout
+    written = (ROOT / "docs/training-settings.md").read_text(encoding="utf-8")
+    assert written == page, "nds settings --training --markdown > docs/training-settings.md"
+    for line in ("| `width` | 128 |", "| `rollouts` | 128 |", "| `states` | 16 |", "| `customers` | 100 |"):
+        assert line in page
+
+
 def test_help_and_version(nds):
     assert nds("--version").stdout == f"nds {ndsvrp.__version__}\n"
     for command in ((), ("solve",), ("check",), ("info",), ("generate",), ("settings",), ("bench",), ("bench", "run")):

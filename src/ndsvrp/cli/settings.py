@@ -1,7 +1,8 @@
-"""`nds settings`: every search setting, from the place where it is defined."""
+"""`nds settings`: every setting of a search or of a training run, from the place where it is defined."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -13,27 +14,65 @@ from ndsvrp.search import settings
 from ndsvrp.search.settings import Settings
 
 HEAD = ("setting", "nds", "sisr", "what it is")
+TRAINING_HEAD = ("field", "default", "what it is")
 
 
 def settings_command(
+    training: Annotated[
+        bool, typer.Option("--training", help="Those of a training configuration, by table of its file.")
+    ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="As a page of the documentation.")] = False,
 ) -> None:
     """List every search setting with its value for either solver; 'nds solve --set NAME=VALUE' changes one."""
     if markdown:
-        print(page(), end="")
+        print(training_page() if training else page(), end="")
         return
+    if training:
+        for name, record in training_rows().items():
+            console().print(_table((f"[{name}]", *TRAINING_HEAD[1:]), record))
+            console().print()
+        return
+    console().print(_table(HEAD, rows()))
+
+
+def _table(head: tuple[str, ...], content: Sequence[tuple[str, ...]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in HEAD:
-        table.add_column(name, no_wrap=name in HEAD[:3], justify="right" if name in HEAD[1:3] else "left")
-    for row in rows():
+    for name in head:
+        sentence = name == head[-1]
+        table.add_column(name, no_wrap=not sentence, justify="left" if sentence or name == head[0] else "right")
+    for row in content:
         table.add_row(*row)
-    console().print(table)
+    return table
 
 
 def rows() -> list[tuple[str, str, str, str]]:
     """(name, value for nds, value for sisr, sentence) of every setting."""
     sisr = settings.sisr()
     return [(name, _show(default), _show(getattr(sisr, name)), text) for name, default, text in describe(Settings)]
+
+
+def training_rows() -> dict[str, list[tuple[str, str, str]]]:
+    """(name, default, sentence) of every field of a training configuration, by table of its file."""
+    from ndsvrp.train.config import TABLES, Source
+
+    return {
+        name: [(field, _show(default), text) for field, default, text in describe(record)]
+        for name, record in {**TABLES, "[data]": Source}.items()
+    }
+
+
+def training_page() -> str:
+    """docs/training-settings.md."""
+    lines = [
+        "# Training settings",
+        "",
+        "Made by `nds settings --training --markdown`; the defaults and sentences are those of `policy/config.py` and",
+        "`train/config.py`. A configuration is a TOML file with these tables; it may extend another (configs/README.md).",
+    ]
+    for name, record in training_rows().items():
+        lines += ["", f"## [{name}]", "", f"| {' | '.join(TRAINING_HEAD)} |", "| --- | ---: | --- |"]
+        lines += [f"| `{field}` | {default} | {text} |" for field, default, text in record]
+    return "\n".join(lines) + "\n"
 
 
 def page() -> str:
@@ -54,4 +93,8 @@ def page() -> str:
 
 
 def _show(value: Any) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return str(value)
