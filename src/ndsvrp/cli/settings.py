@@ -67,7 +67,7 @@ def training_page() -> str:
         "# Training settings",
         "",
         "Made by `nds settings --training --markdown`; the defaults and sentences are those of `policy/config.py` and",
-        "`train/config.py`. A configuration is a TOML file with these tables; it may extend another (configs/README.md).",
+        "`train/config.py`. A configuration is a TOML file of these tables; it may extend another: configs/README.md.",
     ]
     for name, record in training_rows().items():
         lines += ["", f"## [{name}]", "", f"| {' | '.join(TRAINING_HEAD)} |", "| --- | ---: | --- |"]
