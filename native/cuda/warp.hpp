@@ -14,6 +14,15 @@ NDS_FN u64 globaltimer() {
 }
 #endif
 
+// All threads of the block. NVVM 13.0 was seen to load what stands on the board before
+// __syncthreads (keep_best with drafts in global memory, which then hung): nothing moves across
+// these.
+NDS_FN void sync_block() {
+  asm volatile("" ::: "memory");
+  __syncthreads();
+  asm volatile("" ::: "memory");
+}
+
 struct Warp {
   static constexpr i32 W = 32;
   static constexpr u32 kAll = 0xffffffffu;
@@ -71,7 +80,7 @@ struct BlockCrew {
   static constexpr bool alone = false;
   Warp lanes;
   i32 team, teams;
-  NDS_FN void sync() const { __syncthreads(); }
+  NDS_FN void sync() const { sync_block(); }
 };
 
 NDS_FN BlockCrew crew_of_block(u64 stop_at) {
