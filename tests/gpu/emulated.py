@@ -82,17 +82,22 @@ class EmulatedDevice:
 
 
 def _compile(macros: Macros) -> Any:
-    digest = hashlib.sha256(repr((macros, FLAGS, COMPILER, sysconfig.get_platform())).encode())
-    for path in sorted(p for p in NATIVE.rglob("*") if p.suffix in (".hpp", ".cu", ".cpp")):
+    return compiled((NATIVE / "cpu/emulate.cpp").read_text(), [f"-D{name}={value}" for name, value in macros])
+
+
+def compiled(source: str, options: list[str]) -> Any:
+    """A library of kernels with `emulate` to call them, from build/emulated if it has been compiled before."""
+    command = [str(COMPILER), *FLAGS, *(f"-I{NATIVE / name}" for name in ("include", "cuda", "cpu")), *options]
+    digest = hashlib.sha256(repr((source, command, sysconfig.get_platform())).encode())
+    for path in sorted(p for p in NATIVE.rglob("*") if p.suffix in (".hpp", ".cu")):
         digest.update(path.read_bytes())
     library = KEPT / f"{digest.hexdigest()[:32]}.so"
     if not library.is_file():
         KEPT.mkdir(parents=True, exist_ok=True)
         part = library.with_suffix(f".{os.getpid()}")
-        folders = [f"-I{NATIVE / name}" for name in ("include", "cuda", "cpu")]
-        defined = [f"-D{name}={value}" for name, value in macros]
-        command = [str(COMPILER), *FLAGS, *folders, *defined, str(NATIVE / "cpu/emulate.cpp"), "-o", str(part)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, "-x", "c++", "-", "-o", str(part)], input=source, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr[-3000:]
         part.replace(library)
     return ctypes.CDLL(str(library))
