@@ -6,7 +6,7 @@
 #include "ndsvrp/step.hpp"
 
 #ifdef NDS_TEAM
-  #include "fibers.hpp"
+  #include "teams.hpp"
 #endif
 
 #define NDS_QUOTE(x) #x

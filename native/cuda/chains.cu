@@ -57,7 +57,7 @@ extern "C" __global__ void replace_chains(const Plan* plan, const Instance* inst
   const Chain other = chain_at(*plan, store, from, spare);
   Chain chain = chain_at(*plan, store, to, spare);
   if (chain.best_is_now && threadIdx.x < 32) save_best(chain, Warp{i32(threadIdx.x), 0});
-  __syncthreads();
+  sync_block();
   copy_solution(chain.now, other.now, instances[which[to]].n);
   const Solution arrays = chain.now;
   chain.now = with_arrays(other, arrays).now;

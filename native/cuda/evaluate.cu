@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
   Carver carver{global_scratch + u64(blockIdx.x) * plan->scratch_bytes};
 #endif
   Scratch scratch = scratch_at(carver, *plan, crew, NDS_NEAR_DRAFTS);
-  __syncthreads();
+  sync_block();
   const Store store{memory, records};
   const Recipe recipe = plan->recipe;
 #if NDS_NEAR_DRAFTS

@@ -38,11 +38,11 @@ struct Desk {
     copy_solution(arrays, home, in.n);
     chain = with_arrays(chain, arrays);
 #endif
-    __syncthreads();
+    sync_block();
   }
 
   __device__ __forceinline__ void put_away(const Store& store, i32 i) {
-    __syncthreads();
+    sync_block();
 #if NDS_NEAR_SOLUTION
     copy_solution(home, chain.now, in.n);
 #endif

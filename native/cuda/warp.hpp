@@ -5,6 +5,24 @@
 namespace nds {
 inline namespace NDS_ISA {
 
+// Nanoseconds, on the clock by which kernels stop.
+#ifndef NDS_EMULATED
+NDS_FN u64 globaltimer() {
+  u64 now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+#endif
+
+// All threads of the block. NVVM 13.0 was seen to load what stands on the board before
+// __syncthreads (keep_best with drafts in global memory, which then hung): nothing moves across
+// these.
+NDS_FN void sync_block() {
+  asm volatile("" ::: "memory");
+  __syncthreads();
+  asm volatile("" ::: "memory");
+}
+
 struct Warp {
   static constexpr i32 W = 32;
   static constexpr u32 kAll = 0xffffffffu;
@@ -15,9 +33,7 @@ struct Warp {
   NDS_FN void sync() const { __syncwarp(); }
   NDS_FN bool time_is_up() const {
     if (stop_at == 0) return false;
-    u64 now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    return __shfl_sync(kAll, int(now >= stop_at), 0) != 0;
+    return __shfl_sync(kAll, int(globaltimer() >= stop_at), 0) != 0;
   }
 
   // Ties are rare: the first lane at the least cost is the one, unless there are others.
@@ -64,7 +80,7 @@ struct BlockCrew {
   static constexpr bool alone = false;
   Warp lanes;
   i32 team, teams;
-  NDS_FN void sync() const { __syncthreads(); }
+  NDS_FN void sync() const { sync_block(); }
 };
 
 NDS_FN BlockCrew crew_of_block(u64 stop_at) {

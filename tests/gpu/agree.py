@@ -5,10 +5,15 @@ Run by test_gpu.py where pytest is, and by run.py where it is not:
     python tests/gpu/agree.py VARIANT SOURCE [PLACEMENT] [--small]
     python tests/gpu/agree.py special
     python tests/gpu/agree.py large N
+
+Says what it is about to do before it does it. With NDSVRP_TRACE=1 every kernel is named as it is launched, and waited
+for: the last name is the one that hangs. After AGREE_LIMIT seconds, if set, it tells where it is and ends.
 """
 
 from __future__ import annotations
 
+import faulthandler
+import os
 import sys
 import time
 from pathlib import Path
@@ -35,6 +40,32 @@ RECIPES = [
 ]
 
 
+def say(what: str) -> None:
+    """What is about to happen, for those that read the log of a job that hung."""
+    if __name__ == "__main__":
+        print(f"    {what}", flush=True)
+
+
+def trace(cuda: CudaEngine) -> None:
+    """Name every kernel before it runs and wait for it."""
+    launch = cuda.device.launch
+
+    def traced(kernel: Any, grid: int, threads: int, shared: int, *arguments: Any) -> None:
+        say(f"        {names.get(id(kernel), '?')} blocks={grid} threads={threads} shared={shared}")
+        launch(kernel, grid, threads, shared, *arguments)
+        cuda.device.torch.cuda.synchronize()
+
+    find, names = cuda.device.kernel, dict[int, str]()
+
+    def named(file: str, name: str, macros: Any) -> Any:
+        kernel = find(file, name, macros)
+        near = [value for key, value in macros if "NEAR" in key]
+        names[id(kernel)] = f"{name} near={''.join(near)}"
+        return kernel
+
+    cuda.device.launch, cuda.device.kernel = traced, named  # type: ignore[method-assign]
+
+
 def everything(engine: Any, state: Any) -> list[Any]:
     chains = range(len(state.which))
     routes = [[engine.export(state, i, best=best).routes for i in chains] for best in (True, False)]
@@ -49,6 +80,7 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
     chains = len(which)
     side = np.array([problems[i].side() for i in which])[:, None]
     for iteration, recipe in enumerate(RECIPES):
+        say(f"    {engine.name}: {recipe.rule}, {recipe.orders} orders")
         engine.rebuild(state, recipe, None, np.full((chains, steps), 0.05) * side, seed, iteration)
         deltas = engine.evaluate(state, recipe, None, 5, seed, iteration, keep_best=iteration % 2 == 0)
         seen += [deltas.tolist(), everything(engine, state)]
@@ -75,9 +107,10 @@ def difference(ours: Any, theirs: Any, path: str = "") -> str:
 
 
 def compare(problems: list[Problem], which: list[int], seed: int, steps: int, cuda: CudaEngine) -> None:
+    sizes = [problem.customers for problem in problems]
+    say(f"N = {sizes}, seed {seed}, {cuda.placement}")
     ours = trajectory(CpuEngine(), problems, which, seed, steps)
     theirs = trajectory(cuda, problems, which, seed, steps)
-    sizes = [problem.customers for problem in problems]
     assert ours == theirs, f"N = {sizes}, seed {seed}, {cuda.placement}: {difference(ours, theirs)}"
 
 
@@ -169,8 +202,12 @@ def check_deadlines(cuda: CudaEngine) -> int:
 
 
 def main() -> None:
+    if limit := os.environ.get("AGREE_LIMIT"):
+        faulthandler.dump_traceback_later(float(limit), exit=True)
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
     cuda = CudaEngine(placement=words[2] if len(words) > 2 else "auto")  # type: ignore[arg-type]
+    if os.environ.get("NDSVRP_TRACE"):
+        trace(cuda)
     if words[0] == "special":
         count = check_special(cuda) + check_tensors(cuda) + check_deadlines(cuda)
     elif words[0] == "large":

@@ -387,6 +387,7 @@ NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& dra
   i32 index = choice.segment;
   if (index < 0) {
     const i32 r = choice.route;
+    lanes.sync();  // others may still look at what is drafted
     index = new_segment(draft, r, s.size[r], s.load[r], true, lanes);
     if (index < 0) return;
     copy_places<R>(draft.at, draft.used - (s.size[r] + 2 + kSlack), s.at, s.first[r], s.size[r] + 2,

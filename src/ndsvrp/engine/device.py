@@ -117,7 +117,7 @@ class Device:
         include, folder = sources()
         options = self._core.ProgramOptions(
             name=f"{file}.cu", std="c++20", arch=self.arch, fma=False, include_path=[str(include), str(folder)],
-            define_macro=list(macros) or None,
+            define_macro=list(macros) or None, lineinfo=_with_lines() or None,
         )  # fmt: skip
         module = self._core.Program((folder / f"{file}.cu").read_text(), "c++", options=options).compile("cubin")
         _write(cached, module.code)
@@ -125,7 +125,7 @@ class Device:
 
     def _hash(self, file: str, macros: Macros) -> str:
         include, folder = sources()
-        digest = hashlib.sha256(repr((file, macros, self.arch, self.name, self.versions)).encode())
+        digest = hashlib.sha256(repr((file, macros, self.arch, self.name, self.versions, _with_lines())).encode())
         for path in (*sorted((include / "ndsvrp").glob("*.hpp")), *sorted(folder.iterdir())):
             digest.update(path.name.encode() + path.read_bytes())
         return digest.hexdigest()[:32]
@@ -196,6 +196,11 @@ def cache_folder() -> Path:
         return Path(named)
     base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "ndsvrp"
+
+
+def _with_lines() -> bool:
+    """NDSVRP_LINES: kernels know the lines of their source, for sanitizers and profilers; they run as fast."""
+    return bool(os.environ.get("NDSVRP_LINES"))
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -1,0 +1,24 @@
+// The kernels of native/cuda for one set of macros, on a CPU (tests/emulation).
+#include "emulate.hpp"
+
+#include "chains.cu"
+#include "clock.cu"
+#include "evaluate.cu"
+#include "improve.cu"
+
+// Returns 0, or 1 if there is no such kernel. Arguments are numbers and addresses.
+extern "C" __attribute__((visibility("default"))) int emulate(const char* name, int grid,
+                                                              int threads, unsigned shared,
+                                                              const unsigned long long* words) {
+#define NDS_KERNEL(kernel) \
+  if (!std::strcmp(name, #kernel)) return launch(kernel, grid, threads, shared, words), 0
+  NDS_KERNEL(start_chains);
+  NDS_KERNEL(view_chains);
+  NDS_KERNEL(replace_chains);
+  NDS_KERNEL(export_chain);
+  NDS_KERNEL(evaluate_rollouts);
+  NDS_KERNEL(improve_chains);
+  NDS_KERNEL(keep_best);
+  NDS_KERNEL(read_clock);
+  return 1;
+}

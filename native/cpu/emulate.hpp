@@ -1,0 +1,157 @@
+// CUDA on a CPU, as far as our kernels use it: a thread is a fiber, blocks run one after another.
+// For tests where there is no GPU; see fibers.hpp.
+#pragma once
+#define NDS_EMULATED
+#define __CUDACC__
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __launch_bounds__(...)
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "fibers.hpp"
+
+namespace nds {
+inline namespace NDS_ISA {
+
+constexpr u32 kSharedBytes = 256 * 1024;  // more than any card has
+alignas(16) char memory[kSharedBytes];    // of the block
+
+// The block that runs now.
+struct Block {
+  i32 number, count, threads;
+  Fibers fibers;
+  std::vector<Meeting> warps;
+  Meeting all;
+
+  Block(i32 number, i32 count, i32 threads)
+      : number(number),
+        count(count),
+        threads(threads),
+        fibers(threads),
+        warps((threads + 31) / 32) {
+    for (i32 w = 0; w < i32(warps.size()); ++w) {
+      warps[w].members = std::min(32, threads - 32 * w);
+      for (auto& table : warps[w].table) table.resize(32);
+    }
+    all.members = threads;
+  }
+};
+inline Block* block = nullptr;
+
+// What each lane of the warp brings along.
+inline const std::vector<Meeting::Slot>& bring(u32 mask, i32 kind, i64 value) {
+  if (mask != 0xffffffffu) std::abort();
+  const i32 thread = block->fibers.now(), warp = thread / 32;
+  Meeting& meeting = block->warps[warp];
+  std::vector<Meeting::Slot>& table = meeting.table[meeting.turn % 2];
+  table[thread % 32].value[0] = value;
+  block->fibers.meet(meeting, 32 * warp, kind);
+  return table;
+}
+inline i32 lane_now() { return block->fibers.now() % 32; }
+
+// Calls a kernel in every thread of every block. Shared memory is rubbish to begin with, and what
+// lies beyond it must not be touched.
+template <class... A>
+void launch(void (*kernel)(A...), i32 grid, i32 threads, u32 shared, const u64* words) {
+  if (shared > kSharedBytes) std::abort();
+  for (i32 b = 0; b < grid; ++b) {
+    std::memset(memory, 0xa5, std::min(shared + 4096, kSharedBytes));
+    Block here(b, grid, threads);
+    block = &here;
+    here.fibers.run([&](i32) {
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        kernel((A)(words[I])...);
+      }(std::index_sequence_for<A...>());
+    });
+    for (u32 i = shared; i < std::min(shared + 4096, kSharedBytes); ++i) {
+      if (memory[i] == char(0xa5)) continue;
+      std::fprintf(stderr, "byte %u of %u of shared memory was written\n", i, shared);
+      std::abort();
+    }
+  }
+}
+
+struct ThreadIndex {
+  struct {
+    operator u32() const { return u32(block->fibers.now()); }
+  } x;
+};
+struct BlockIndex {
+  struct {
+    operator u32() const { return u32(block->number); }
+  } x;
+};
+struct BlockSize {
+  struct {
+    operator u32() const { return u32(block->threads); }
+  } x;
+};
+struct GridSize {
+  struct {
+    operator u32() const { return u32(block->count); }
+  } x;
+};
+
+inline u64 globaltimer() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return u64(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+}  // namespace NDS_ISA
+}  // namespace nds
+
+inline constexpr nds::ThreadIndex threadIdx{};
+inline constexpr nds::BlockIndex blockIdx{};
+inline constexpr nds::BlockSize blockDim{};
+inline constexpr nds::GridSize gridDim{};
+
+inline void __syncthreads() { nds::block->fibers.meet(nds::block->all, 0, 0); }
+inline void __syncwarp() { nds::bring(~0u, 1, 0); }
+inline int __reduce_min_sync(unsigned mask, int value) {
+  for (const auto& slot : nds::bring(mask, 2, value)) value = std::min(value, int(slot.value[0]));
+  return value;
+}
+inline int __reduce_max_sync(unsigned mask, int value) {
+  for (const auto& slot : nds::bring(mask, 3, value)) value = std::max(value, int(slot.value[0]));
+  return value;
+}
+inline unsigned __ballot_sync(unsigned mask, bool yes) {
+  const auto& all = nds::bring(mask, 4, yes);
+  unsigned bits = 0;
+  for (int i = 0; i < 32; ++i) bits |= unsigned(all[i].value[0]) << i;
+  return bits;
+}
+template <class T> T __shfl_sync(unsigned mask, T value, int from) {
+  return T(nds::bring(mask, 5, value)[from].value[0]);
+}
+template <class T> T __shfl_xor_sync(unsigned mask, T value, int bits) {
+  return T(nds::bring(mask, 6, value)[nds::lane_now() ^ bits].value[0]);
+}
+template <class T> T __shfl_down_sync(unsigned mask, T value, int by) {
+  const auto& all = nds::bring(mask, 7, value);
+  return T(all[nds::lane_now() + by < 32 ? nds::lane_now() + by : nds::lane_now()].value[0]);
+}
+template <class T> T __shfl_up_sync(unsigned mask, T value, int by) {
+  const auto& all = nds::bring(mask, 8, value);
+  return T(all[nds::lane_now() >= by ? nds::lane_now() - by : nds::lane_now()].value[0]);
+}
+inline int atomicAdd(int* sum, int value) {
+  const int before = *sum;
+  *sum += value;
+  return before;
+}
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
+inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(unsigned(bits)); }
+inline float __fsqrt_rn(float value) { return __builtin_sqrtf(value); }
+inline double __dsqrt_rn(double value) { return __builtin_sqrt(value); }
+inline float __int_as_float(int bits) { return __builtin_bit_cast(float, bits); }
+inline int __float_as_int(float value) { return __builtin_bit_cast(int, value); }

@@ -1,0 +1,103 @@
+"""A GPU without one: the kernels of native/cuda compiled for the CPU, each thread a fiber (native/cpu/emulate.hpp).
+
+The engine's own code runs as it is: `CudaEngine(device=EmulatedDevice())`. Kernels are compiled when they are asked
+for, as on a GPU, and kept in build/emulated under a hash of sources and macros.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from ndsvrp.engine.device import Macros, _argument
+
+NATIVE = Path(__file__).parents[2] / "native"
+KEPT = Path(__file__).parents[2] / "build/emulated"
+COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"]
+
+
+class _Torch:
+    """torch whose GPU is the CPU."""
+
+    Tensor = torch.Tensor
+    cuda = SimpleNamespace(
+        OutOfMemoryError=torch.cuda.OutOfMemoryError, synchronize=lambda: None, mem_get_info=lambda: (1 << 30, 1 << 30)
+    )
+
+    def __getattr__(self, name: str) -> Any:
+        made = getattr(torch, name)
+        if name not in ("empty", "zeros", "tensor", "as_tensor"):
+            return made
+
+        def make(*arguments: Any, device: str = "cpu", **options: Any) -> Any:
+            tensor = made(*arguments, **options)
+            if name == "empty":
+                tensor.view(torch.uint8).fill_(0xA5)  # as good as anything
+            return tensor.clone() if name == "as_tensor" and device == "cuda" else tensor
+
+        return make
+
+
+class EmulatedDevice:
+    """What `CudaEngine` needs of a `Device`."""
+
+    def __init__(self, shared_limit: int = 232_448, multiprocessors: int = 1) -> None:
+        self.torch = _Torch()
+        self.name = "emulated"
+        self.shared_limit, self.multiprocessors = shared_limit, multiprocessors
+        self.launched: list[tuple[str, Macros, int]] = []  #: kernel, macros, blocks
+        self._libraries: dict[Macros, Any] = {}
+
+    def kernel(self, file: str, name: str, macros: Macros) -> tuple[str, Macros]:
+        """All kernels of one set of macros are compiled at once; sizes of blocks make no difference."""
+        del file
+        same = {"NDS_THREADS": "32", "NDS_BLOCKS": "1"}
+        return name, tuple((key, same.get(key, value)) for key, value in macros) or self._any()
+
+    def launch(self, kernel: tuple[str, Macros], grid: int, threads: int, shared: int, *arguments: Any) -> None:
+        """Runs to the end."""
+        name, macros = kernel
+        if macros not in self._libraries:
+            self._libraries[macros] = _compile(macros)
+        words = np.array([int(_argument(a)) for a in arguments], np.uint64)
+        missing = self._libraries[macros].emulate(
+            name.encode(), grid, threads, ctypes.c_uint(shared), ctypes.c_void_p(words.ctypes.data)
+        )
+        assert not missing, name
+        self.launched.append((name, macros, grid))
+
+    def _any(self) -> Macros:
+        return next(iter(self._libraries))
+
+
+def _compile(macros: Macros) -> Any:
+    return compiled((NATIVE / "cpu/emulate.cpp").read_text(), [f"-D{name}={value}" for name, value in macros])
+
+
+def compiled(source: str, options: list[str]) -> Any:
+    """A library of kernels with `emulate` to call them, from build/emulated if it has been compiled before."""
+    command = [str(COMPILER), *FLAGS, *(f"-I{NATIVE / name}" for name in ("include", "cuda", "cpu")), *options]
+    digest = hashlib.sha256(repr((source, command, sysconfig.get_platform())).encode())
+    for path in sorted(p for p in NATIVE.rglob("*") if p.suffix in (".hpp", ".cu")):
+        digest.update(path.read_bytes())
+    library = KEPT / f"{digest.hexdigest()[:32]}.so"
+    if not library.is_file():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        part = library.with_suffix(f".{os.getpid()}")
+        done = subprocess.run(
+            [*command, "-x", "c++", "-", "-o", str(part)], input=source, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        part.replace(library)
+    return ctypes.CDLL(str(library))

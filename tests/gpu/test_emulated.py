@@ -1,0 +1,105 @@
+"""The GPU engine without a GPU: its own code over its own kernels, compiled for the CPU, each thread a fiber.
+
+What only a card can show (compilers, clocks, memory that is late) is left to `tests/gpu/run.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu import agree
+from gpu.emulated import COMPILER, EmulatedDevice
+from ndsvrp import Solution
+from ndsvrp.engine.base import Recipe
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.search.start import start
+from parity.problems import random_problem
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+
+CASES = [  # every rule, distance and placement at least once
+    ("cvrp", "none", "auto"),
+    ("cvrp", "none", "drafts"),
+    ("cvrp", "none", "global"),
+    ("pcvrptw", "dimacs", "auto"),
+    ("pcvrptw", "dimacs", "global"),
+    ("pcvrp", "durations", "drafts"),
+]
+
+
+def engine(placement: Any, **limits: int) -> CudaEngine:
+    return CudaEngine(placement=placement, device=EmulatedDevice(**limits))  # type: ignore[arg-type]
+
+
+def near(cuda: CudaEngine) -> set[tuple[str, str]]:
+    """Kernels that ran, and what they had in shared memory."""
+    launched = cuda.device.launched  # type: ignore[attr-defined]
+    return {(name, "".join(v for k, v in macros if "NEAR" in k)) for name, macros, _ in launched}
+
+
+@pytest.mark.parametrize(("variant", "source", "placement"), CASES)
+def test_same_routes_as_the_cpu(variant: str, source: str, placement: str) -> None:
+    cuda = engine(placement)
+    for n, vehicles in ((4, False), (17, True)):
+        problem = random_problem(701, variant, source, customers=n, vehicles=vehicles)
+        agree.compare([problem], [0, 0], 1, 1, cuda)
+    where = {"auto": "111", "drafts": "100", "global": "000"}[placement]
+    assert {("improve_chains", where), ("keep_best", where)} <= near(cuda)
+
+
+def test_kinds_mixed_in_one_batch() -> None:
+    mixed = [random_problem(i, v, "none", customers=6 + i) for i, v in enumerate(("cvrp", "pcvrp", "cvrp"))]
+    agree.compare(mixed, [1, 0, 2, 1], 2, 1, engine("global"))
+
+
+def test_rollouts_that_do_not_fit_are_weighed_in_global_memory() -> None:
+    problem = random_problem(5, "cvrp", "none", customers=130, layout="uniform")
+    problem = problem.replace(demand=np.r_[0.0, np.ones(100), np.full(30, 90.0)], capacity=100.0)
+    long = Solution([list(range(1, 101)), *([c] for c in range(101, 131))])  # routes of full vehicles have five
+    cuda, cpu = engine("auto"), CpuEngine()
+    recipe = Recipe(rule="related", removals=1, orders=2)
+    listed: list[int] = []
+    launch = cuda.device.launch
+
+    def counted(kernel: Any, grid: int, threads: int, shared: int, *arguments: Any) -> None:
+        launch(kernel, grid, threads, shared, *arguments)
+        if kernel[0] == "evaluate_rollouts":
+            listed.append(int(arguments[-1][0]))
+
+    cuda.device.launch = counted  # type: ignore[method-assign]
+    ends = []
+    for each in (cuda, cpu):
+        state = start(each, [problem], [0, 0], 1, init=long)
+        ends.append(each.evaluate(state, recipe, None, 12, 1, 1, keep_best=True).tolist())
+        ends[-1].append(agree.everything(each, state))
+    assert ends[0] == ends[1]
+    assert 0 < listed[0] < 24
+
+
+def test_a_deadline_drops_what_is_under_way() -> None:
+    problem = random_problem(2, "cvrp", "none", customers=60, layout="uniform")
+    cuda = engine("auto")
+    state = start(cuda, [problem], [0, 0], 1, rounds=0)
+    before = cuda.export(state, 0, best=False)
+    recipe = Recipe(rule="random", removals=60, all_routes=True, orders=2)
+    made = cuda.rebuild(state, recipe, None, np.full((2, 1000), -1e9), 1, 1, deadline=time.perf_counter() + 0.3)
+    assert 0 <= made < 2000
+    assert cuda.export(state, 0, best=False) == before
+
+
+def test_small_cards_keep_the_solution_outside() -> None:
+    problem = random_problem(3, "cvrp", "none", customers=60, layout="uniform")
+    seen: set[str] = set()
+    for limit in (8_000, 12_000, 60_000):
+        cuda = engine("auto", shared_limit=limit)
+        state, other = (start(each, [problem], [0], 1, rounds=0) for each in (cuda, CpuEngine()))
+        for each, chains in ((cuda, state), (CpuEngine(), other)):
+            each.rebuild(chains, Recipe(rule="related", removals=6, orders=2), None, np.full((1, 3), 0.1), 1, 1)
+        assert agree.everything(cuda, state) == agree.everything(CpuEngine(), other)
+        seen |= {placed for name, placed in near(cuda) if name == "improve_chains"}
+    assert seen == {"100", "110", "111"}, seen
