@@ -296,7 +296,7 @@ def test_init_is_never_worsened() -> None:
     [
         {},
         {"iterations": 1, "solver": "hgs"},
-        {"iterations": 1, "ruin": "policy"},
+        {"iterations": 1, "ruin": "policy", "solver": "sisr"},
         {"iterations": 1, "ruin": "worst"},
         {"iterations": 1, "preset": "paper", "solver": "sisr"},
         {"iterations": 1, "preset": "slow"},

@@ -15,10 +15,8 @@ from ndsvrp.errors import NdsError
 if TYPE_CHECKING:  # it brings in torch, which other commands do without
     from ndsvrp.policy.model_file import ModelCard, ModelFile
 
-HEAD = (
-    "name", "problems", "sizes", "distance term", "instances", "trained for", "commit", "validation", "first weights"
-)  # fmt: skip
-_SHOWN = 12  # digits of a commit in the table
+HEAD = ("name", "problems", "sizes", "trained for", "validation", "commit", "first weights")
+_SHOWN = 7  # digits of a commit in the table
 
 
 def models_command(
@@ -65,12 +63,10 @@ def _row(file: ModelFile) -> tuple[str, ...]:
     return (
         file.name,
         _problems(card),
-        _sizes(card),
-        "yes" if card.network.distance_term else "no",
-        f"{card.instances:,}",
+        f"{min(card.sizes)} to {max(card.sizes)}",
         duration(card.seconds),
-        card.commit[:_SHOWN] or "unknown",
         next((f"{name} {figure}" for name, figure in _figures(card.validation)), "none"),
+        card.commit[:_SHOWN] or "unknown",
         card.init or "random",
     )
 
