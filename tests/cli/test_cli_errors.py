@@ -96,7 +96,7 @@ def test_message(refused, monkeypatch, tmp_path, args, message):
     "args",
     [("solve",), ("solve", TOY, "--time", "x"), ("solve", TOY, "--iterations", 0), ("solve", TOY, "--seed", -1),
      ("solve", TOY, "--seed", 10**30), ("solve", TOY, "--bogus"), ("no",), ("generate", "cvrp", "-n", 0, "--out", "a"),
-     ("solve", TOY, "--device", "cuda"), ("solve", TOY, "--ruin", "policy", "--solver", "sisr"), ("bench", "run", SET, "--solvers", "x"),
+     ("solve", TOY, "--device", "cuda"), ("solve", TOY, "--model", "no"), ("bench", "run", SET, "--solvers", "x"),
      ("bench", "run", "nowhere"), ("bench", "run", SET, "--time", 0), ("solve", TOY, "--set", "x")],
     ids=lambda args: "-".join(map(str, args[:1] + args[2:])),
 )  # fmt: skip
