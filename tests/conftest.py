@@ -1,1 +1,16 @@
 """Its place puts this folder on the path: tests of engine and search share `parity.problems`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Networks this small lose by more, above all where cores are shared."""
+    from ndsvrp.policy.rollout import torch_threads  # with it comes torch: most tests need not wait for that
+
+    with torch_threads(1):
+        yield

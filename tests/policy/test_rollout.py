@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,13 +23,7 @@ TINY = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_a
 BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Networks this small lose by more, above all where cores are shared."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def tiny(seed: int = 0, **changes: Any) -> Network:

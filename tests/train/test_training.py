@@ -11,7 +11,6 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,13 +42,7 @@ NETWORK = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layer
 PARTS = ("weights", "exp_avg", "exp_avg_sq", "step", "average")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Networks this small lose by more, above all where cores are shared."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def config(network: NetworkConfig = NETWORK, data: tuple[Source, ...] | None = None, **recipe: Any) -> TrainConfig:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ndsvrp.bench.rows import Row, append_row
+from ndsvrp.bench.rows import Row, record
+from ndsvrp.bench.speed import KINDS
 from ndsvrp.engine.base import Ints, Recipe
 from ndsvrp.engine.cpu import make_instance
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.placement import Placement
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.generate import generate
-from ndsvrp.io.environment import environment
 from ndsvrp.problem import Problem
 from ndsvrp.search.start import improve_start
 
-KINDS = ("cvrp", "vrptw", "pcvrp")
 REMOVALS, ORDERS = 15, 5  # the paper's
 ROLLOUTS = 200
 CHAINS = 128
@@ -59,17 +57,17 @@ def measure(problem: Problem, engine: CudaEngine, chains: int = CHAINS, repeats:
             "improve": lambda i, removed=removed: engine.rebuild(state, GIVEN, removed, heat, 1, i),
         }
         for what, call in calls.items():
-            seconds = _time(torch, call, repeats)
-            yield {
-                "what": what, "removal": name, "seconds": seconds, "chains": chains, "rollouts": ROLLOUTS,
-                "solutions_per_second": chains * ROLLOUTS * ORDERS / seconds, "us_per_step": seconds / ROLLOUTS * 1e6,
-            }  # fmt: skip
-    seconds = _time(torch, lambda i: engine.rebuild(state, RELATED, None, heat, 1, i), repeats)
-    yield {
-        "what": "improve", "removal": "rule", "seconds": seconds, "chains": chains, "rollouts": ROLLOUTS,
+            yield _row(what, name, _time(torch, call, repeats), chains)
+    by_rule = _time(torch, lambda i: engine.rebuild(state, RELATED, None, heat, 1, i), repeats)
+    yield _row("improve", "rule", by_rule, chains)
+    state.check()
+
+
+def _row(what: str, removal: str, seconds: float, chains: int) -> Row:
+    return {
+        "what": what, "removal": removal, "seconds": seconds, "chains": chains, "rollouts": ROLLOUTS,
         "solutions_per_second": chains * ROLLOUTS * ORDERS / seconds, "us_per_step": seconds / ROLLOUTS * 1e6,
     }  # fmt: skip
-    state.check()
 
 
 def _related(problem: Problem, chains: int) -> Ints:
@@ -101,20 +99,15 @@ def run(
     progress: Callable[[Row], None] | None = None,
 ) -> list[Row]:
     """Measure generated instances (seed 1) of every kind and size; rows are appended to `out` as they come."""
-    engine, rows = CudaEngine(placement=placement), []
+    engine = CudaEngine(placement=placement)
     common = {"set": "gpu", "gpu": engine.device.name, "cuda": engine.device.versions, "placement": placement}
-    for variant in variants:
-        for n in sizes:
-            problem = generate(variant, n, seed=1)[0]
-            for row in measure(problem, engine, chains):
-                row = {"instance": f"{variant}{n}", **common, **row}
-                row |= {"date": datetime.now(UTC).isoformat(timespec="seconds"), **environment()}
-                rows.append(row)
-                if out is not None:
-                    append_row(out, row)
-                if progress is not None:
-                    progress(row)
-    return rows
+    found = (
+        {"instance": f"{variant}{n}", **common, **row}
+        for variant in variants
+        for n in sizes
+        for row in measure(generate(variant, n, seed=1)[0], engine, chains)
+    )
+    return record(found, out, progress)
 
 
 def line(row: Row) -> str:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from datetime import UTC, datetime
 from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
 
 from rich.table import Table
 
-from ndsvrp.bench.rows import Row, append_row
+from ndsvrp.bench.rows import Row, record
 from ndsvrp.errors import NoSolutionError
 from ndsvrp.features import CAPACITY
 from ndsvrp.generate import generate
-from ndsvrp.io.environment import environment
 from ndsvrp.problem import Problem
 from ndsvrp.search.solve import solve
 from ndsvrp.variants import VARIANTS
@@ -83,21 +81,17 @@ def run(
     progress: Callable[[Row], None] | None = None,
 ) -> list[Row]:
     """Every kind of problem with 1 and with so many customers, by every solver; rows are appended to `out`."""
-    rows = []
+    return record(_rows(seconds, customers), out, progress)
+
+
+def _rows(seconds: float, customers: int) -> Iterator[Row]:
     for n in dict.fromkeys((1, customers)):
         for kind in KINDS:
             for solver in SOLVERS:
                 row: Row = {
                     "set": "limits", "instance": f"{kind}{n}", "customers": n, "solver": solver, "budget": seconds,
-                    "date": datetime.now(UTC).isoformat(timespec="seconds"),
                 }  # fmt: skip
-                row |= _in_a_process(kind, n, solver, seconds) | environment()
-                rows.append(row)
-                if out is not None:
-                    append_row(out, row)
-                if progress is not None:
-                    progress(row)
-    return rows
+                yield row | _in_a_process(kind, n, solver, seconds)
 
 
 def _in_a_process(kind: str, customers: int, solver: str, seconds: float) -> Row:

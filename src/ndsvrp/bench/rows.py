@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ndsvrp.errors import InstanceError
+from ndsvrp.io.environment import environment
 
 Row = dict[str, Any]
 
@@ -54,6 +56,21 @@ def append_row(file: str | Path, row: Row) -> None:
         elif rest:
             line = "\n" + line
         stream.write(line.encode())
+
+
+def record(
+    rows: Iterable[Row], out: str | Path | None = None, progress: Callable[[Row], None] | None = None
+) -> list[Row]:
+    """Take measurements as they come: each gets its date and what it was made with, goes to `out` and is told."""
+    taken = []
+    for row in rows:
+        row = {**row, "date": datetime.now(UTC).isoformat(timespec="seconds"), **environment()}
+        taken.append(row)
+        if out is not None:
+            append_row(out, row)
+        if progress is not None:
+            progress(row)
+    return taken
 
 
 def latest(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:

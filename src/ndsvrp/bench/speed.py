@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
-from ndsvrp.bench.rows import Row, append_row
+from ndsvrp.bench.rows import Row, record
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
 from ndsvrp.generate.config import choose
 from ndsvrp.io import read
-from ndsvrp.io.environment import environment
 from ndsvrp.problem import Problem
 from ndsvrp.search.start import start
 from ndsvrp.variants import VARIANTS
@@ -79,16 +77,8 @@ def run(
     progress: Callable[[Row], None] | None = None,
 ) -> list[Row]:
     """Measure every instance; rows are appended to `out` as they come."""
-    rows = []
-    for problem in problems(file, index, sizes, variants):
-        for row in measure(problem, seconds):
-            row |= {"date": datetime.now(UTC).isoformat(timespec="seconds"), **environment()}
-            rows.append(row)
-            if out is not None:
-                append_row(out, row)
-            if progress is not None:
-                progress(row)
-    return rows
+    found = (row for problem in problems(file, index, sizes, variants) for row in measure(problem, seconds))
+    return record(found, out, progress)
 
 
 def table(rows: Sequence[Row]) -> Table:

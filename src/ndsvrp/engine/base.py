@@ -105,8 +105,8 @@ class Engine(Protocol):
     ) -> int:
         """K reconstructions in sequence per chain, accepted by annealing; returns how many were made in all.
 
-        removed: (chains, K, M) int32 customers to take out, an array, or a tensor for an engine on a GPU; or None with
-        a rule in the recipe;
+        removed: (chains, K, M) customers to take out, an array or a tensor where the engine is; or None with a rule in
+        the recipe;
         temperature: (chains, K) float64, in units of the problem.
         """
         ...

@@ -114,7 +114,7 @@ class Trainer:
             rollouts = self._roll_out(inputs, draws)  # line 10
         with self._timed("evaluate"):
             change = self.engine.evaluate(  # lines 11 to 13, and 17
-                learning.state, reconstruction(recipe, learning.removals), self._for_engine(rollouts), recipe.rollouts,
+                learning.state, reconstruction(recipe, learning.removals), rollouts.removed, recipe.rollouts,
                 self._seed(batch), APART + i, keep_best=True,
             )  # fmt: skip
         with self._timed("gradient"), self._apart(last):
@@ -197,14 +197,11 @@ class Trainer:
         assert rollouts is not None  # there is no deadline
         return rollouts
 
-    def _for_engine(self, rollouts: Rollouts) -> Any:
-        return rollouts.removed if self.engine.name == "cuda" else rollouts.as_array()
-
     def _improvement_policy(self, batch: Batch) -> Any:
         def deconstruct(inputs: Inputs, j: int) -> Any:
             removals = min(self.config.train.removals, batch.customers)
             draws = self._draws(batch, APART + j, self.config.train.warm_up_rollouts, removals)
-            return self._for_engine(self._roll_out(inputs, draws))
+            return self._roll_out(inputs, draws).removed
 
         return deconstruct
 

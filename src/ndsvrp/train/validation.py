@@ -94,7 +94,7 @@ class _Set:
             draws = draw(random, count, recipe.rollouts, learning.removals, bits).on(policy.device)
             rollouts = policy.sampler(learning.shown(), draws, threads=self.validator.threads)
             assert rollouts is not None  # there is no deadline
-            removed = rollouts.removed if learning.engine.name == "cuda" else rollouts.as_array()
+            removed = rollouts.removed
         how = reconstruction(recipe, learning.removals, rule="related" if policy is None else None)
         change = learning.engine.evaluate(
             learning.state, how, removed, recipe.rollouts, self.config.validation.seed, EVALUATION, keep_best=False
