@@ -123,6 +123,11 @@ inline int __reduce_max_sync(unsigned mask, int value) {
   for (const auto& slot : nds::bring(mask, 3, value)) value = std::max(value, int(slot.value[0]));
   return value;
 }
+inline int __reduce_add_sync(unsigned mask, int value) {
+  int sum = 0;
+  for (const auto& slot : nds::bring(mask, 9, value)) sum += int(slot.value[0]);
+  return sum;
+}
 inline unsigned __ballot_sync(unsigned mask, bool yes) {
   const auto& all = nds::bring(mask, 4, yes);
   unsigned bits = 0;

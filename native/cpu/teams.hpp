@@ -57,6 +57,7 @@ template <i32 Width> struct FiberLanes {
     for (const Slot& slot : bring(5, value)) total += slot.value[0];
     return total;
   }
+  i32 sum(i32 value) const { return i32(sum(i64(value))); }
   u32 ballot(bool yes) const {
     u32 bits = 0;
     const auto& all = bring(6, yes);

@@ -61,6 +61,7 @@ struct Warp {
     for (i32 step = 16; step > 0; step /= 2) value += __shfl_xor_sync(kAll, value, step);
     return value;
   }
+  NDS_FN i32 sum(i32 value) const { return __reduce_add_sync(kAll, value); }
   NDS_FN u32 ballot(bool yes) const { return __ballot_sync(kAll, yes); }
   NDS_FN i32 count_below(u32 bits) const { return __popc(bits & ((1u << lane) - 1)); }
   NDS_FN i32 last_below(u32 bits) const { return 31 - __clz(int(bits & ((1u << lane) - 1))); }

@@ -74,7 +74,7 @@ NDS_FN Stripped strip_route(const Instance& in, const D& d, const Solution& s, c
     kept += count_bits(staying);
   }
   if (kept == 1 && lanes.leads()) delta -= d.length(0, 0);  // nobody is left: no route, no edge
-  return Stripped{kept - 1, s.load[route] - i32(lanes.sum(lost)), delta};
+  return Stripped{kept - 1, s.load[route] - lanes.sum(lost), delta};
 }
 
 // Those of the removed that are marked still, in their order.
@@ -246,7 +246,7 @@ NDS_FN void scan_together(const D& d, const typename R::Probe& probe, const Plac
                           L lanes, Choice& best) {
   for (i32 begin = 0; begin <= size; begin += L::W - 1) {
     const i32 i = begin + lanes.lane, p = first + least(i, size + 1);
-    const i32 node = at.node[p];
+    const i32 node = at.node[p], edge = at.edge[p];  // together: one wait for memory
     const i32 to = d.length(node, c);
     const i32 from = lanes.from_next(D::symmetric ? to : d.length(c, node));
     i32 time_to = to, time_from = from;
@@ -254,10 +254,10 @@ NDS_FN void scan_together(const D& d, const typename R::Probe& probe, const Plac
       time_to = d.time(node, c);
       time_from = lanes.from_next(d.time(c, node));
     }
-    if (i > size || lanes.lane == L::W - 1) continue;
-    if (!probe.fits_place(at, p, time_to, time_from)) continue;
-    const Choice choice{to + from - at.edge[p], route, i, index};
-    if (before(choice, best) && !blinks.at(turn, route, i)) best = choice;
+    const Choice choice{to + from - edge, route, i, index};
+    bool better = (i <= size) & (lanes.lane < L::W - 1) & before_at_once(choice, best);
+    if constexpr (R::windows) better = better && probe.fits_place(at, p, time_to, time_from);
+    if (better && !blinks.at(turn, route, i)) best = choice;
   }
 }
 
@@ -459,8 +459,8 @@ NDS_DEEP void put_back(const Instance& in, const D& d, const Solution& s, Draft&
     const i32 prize = R::optional && in.prize[c] != kRequired ? in.prize[c] : kNever;
     Choice best{prize, -1, -1, -1};
     for (i32 i = 0; i < draft.segments; ++i) {
-      const Segment& seg = draft.segment[i];
-      if (seg.size == 0 || !probe.fits_route(seg.load)) continue;
+      const Segment seg = draft.segment[i];
+      if ((seg.size == 0) | !probe.fits_route(seg.load)) continue;
       scan<R>(d, probe, draft.at, seg.first, seg.size, seg.route, i, c, greedy.blinks, turn, lanes,
               best);
     }

@@ -30,6 +30,12 @@ NDS_FN bool before(const Choice& a, const Choice& b) {
   return a.place < b.place;
 }
 
+// The same without a branch, for lanes that would part ways.
+NDS_FN bool before_at_once(const Choice& a, const Choice& b) {
+  const bool same_route = (a.route < b.route) | ((a.route == b.route) & (a.place < b.place));
+  return (a.cost < b.cost) | ((a.cost == b.cost) & same_route);
+}
+
 NDS_FN i32 least(i32 a, i32 b) { return a < b ? a : b; }
 NDS_FN i32 most(i32 a, i32 b) { return a > b ? a : b; }
 
@@ -56,6 +62,7 @@ struct OneLane {
   template <class T> NDS_FN T least_of(T value) const { return value; }  // floats from 0 on
   template <class T> NDS_FN T most_of(T value) const { return value; }
   NDS_FN i64 sum(i64 value) const { return value; }
+  NDS_FN i32 sum(i32 value) const { return value; }
   NDS_FN u32 ballot(bool yes) const { return yes; }           // a bit for each lane
   NDS_FN static i32 count_below(u32) { return 0; }            // bits of the lanes before this one
   NDS_FN static i32 last_below(u32) { return -1; }            // the last lane of those
