@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -19,12 +20,23 @@ from typing import Any
 import numpy as np
 import torch
 
-from ndsvrp.engine.device import Macros, _argument
+from ndsvrp.engine.device import OF_NETWORK, Macros, _argument
 
 NATIVE = Path(__file__).parents[2] / "native"
 KEPT = Path(__file__).parents[2] / "build/emulated"
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"]
+
+CALLS = """
+#include "emulate.hpp"
+#include "FILE"
+#define NDS_KERNEL(kernel) if (!std::strcmp(name, #kernel)) return nds::launch(kernel, grid, threads, shared, words), 0
+extern "C" __attribute__((visibility("default"))) int emulate(
+    const char* name, int grid, int threads, unsigned shared, const unsigned long long* words) {
+CALLS
+  return 1;
+}
+"""  # the kernels of one file
 
 
 class _Torch:
@@ -61,7 +73,8 @@ class EmulatedDevice:
 
     def kernel(self, file: str, name: str, macros: Macros) -> tuple[str, Macros]:
         """All kernels of one set of macros are compiled at once; sizes of blocks make no difference."""
-        del file
+        if file in OF_NETWORK:
+            return name, (("file", file), *macros)
         same = {"NDS_THREADS": "32", "NDS_BLOCKS": "1"}
         return name, tuple((key, same.get(key, value)) for key, value in macros) or self._any()
 
@@ -82,6 +95,12 @@ class EmulatedDevice:
 
 
 def _compile(macros: Macros) -> Any:
+    if macros[0][0] == "file":
+        text = (NATIVE / f"cuda/{macros[0][1]}.cu").read_text()
+        kernels = re.findall(r"__global__ void (?:__launch_bounds__\(.*?\)\s*)?(\w+)\(", text)
+        calls = "\n".join(f"  NDS_KERNEL({kernel});" for kernel in kernels)
+        source = CALLS.replace("FILE", f"{macros[0][1]}.cu").replace("CALLS", calls)
+        return compiled(source, [f"-D{name}={value}" for name, value in macros[1:]])
     return compiled((NATIVE / "cpu/emulate.cpp").read_text(), [f"-D{name}={value}" for name, value in macros])
 
 

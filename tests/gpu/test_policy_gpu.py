@@ -77,7 +77,9 @@ def test_recorded_gradients() -> None:
         eager_loss = trainer._gradient(*arguments)
         assert torch.allclose(recorded_loss, eager_loss, rtol=1e-3)
         for ours, theirs in zip(recorded, gradients, strict=True):
-            assert theirs is not None and torch.allclose(ours, theirs, rtol=1e-2, atol=1e-4)
+            assert theirs is not None
+            apart = torch.linalg.vector_norm(ours - theirs)  # sums in another order, each rounded to bfloat16
+            assert apart <= 0.05 * torch.linalg.vector_norm(theirs) + 1e-6
 
 
 def test_resumed_to_rounding(tmp_path: Path) -> None:

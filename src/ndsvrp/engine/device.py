@@ -34,6 +34,7 @@ PLAN = np.dtype(
 )  # struct Plan of block.hpp
 RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
 
+OF_NETWORK = ("decode", "network")  # kernels that round as they like: multiply and add in one
 Macros = tuple[tuple[str, str], ...]
 
 
@@ -116,7 +117,7 @@ class Device:
             return self._core.ObjectCode.from_cubin(cached.read_bytes())
         include, folder = sources()
         options = self._core.ProgramOptions(
-            name=f"{file}.cu", std="c++20", arch=self.arch, fma=False, include_path=[str(include), str(folder)],
+            name=f"{file}.cu", std="c++20", arch=self.arch, fma=file in OF_NETWORK, include_path=[str(include), str(folder)],
             define_macro=list(macros) or None, lineinfo=_with_lines() or None,
         )  # fmt: skip
         module = self._core.Program((folder / f"{file}.cu").read_text(), "c++", options=options).compile("cubin")
