@@ -117,8 +117,8 @@ class Device:
             return self._core.ObjectCode.from_cubin(cached.read_bytes())
         include, folder = sources()
         options = self._core.ProgramOptions(
-            name=f"{file}.cu", std="c++20", arch=self.arch, fma=file in OF_NETWORK, include_path=[str(include), str(folder)],
-            define_macro=list(macros) or None, lineinfo=_with_lines() or None,
+            name=f"{file}.cu", std="c++20", arch=self.arch, fma=file in OF_NETWORK,
+            include_path=[str(include), str(folder)], define_macro=list(macros) or None, lineinfo=_with_lines() or None,
         )  # fmt: skip
         module = self._core.Program((folder / f"{file}.cu").read_text(), "c++", options=options).compile("cubin")
         _write(cached, module.code)
