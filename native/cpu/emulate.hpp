@@ -134,19 +134,25 @@ inline unsigned __ballot_sync(unsigned mask, bool yes) {
   for (int i = 0; i < 32; ++i) bits |= unsigned(all[i].value[0]) << i;
   return bits;
 }
+// What lane `from` of them brought; floats travel as their bits.
+template <class T, class From> T nds_shuffle(unsigned mask, int kind, T value, From from) {
+  if constexpr (std::is_same_v<T, float>) {
+    return __builtin_bit_cast(float, nds_shuffle(mask, kind, __builtin_bit_cast(int, value), from));
+  } else {
+    return T(nds::bring(mask, kind, value)[from(nds::lane_now())].value[0]);
+  }
+}
 template <class T> T __shfl_sync(unsigned mask, T value, int from) {
-  return T(nds::bring(mask, 5, value)[from].value[0]);
+  return nds_shuffle(mask, 5, value, [=](int) { return from; });
 }
 template <class T> T __shfl_xor_sync(unsigned mask, T value, int bits) {
-  return T(nds::bring(mask, 6, value)[nds::lane_now() ^ bits].value[0]);
+  return nds_shuffle(mask, 6, value, [=](int lane) { return lane ^ bits; });
 }
 template <class T> T __shfl_down_sync(unsigned mask, T value, int by) {
-  const auto& all = nds::bring(mask, 7, value);
-  return T(all[nds::lane_now() + by < 32 ? nds::lane_now() + by : nds::lane_now()].value[0]);
+  return nds_shuffle(mask, 7, value, [=](int lane) { return lane + by < 32 ? lane + by : lane; });
 }
 template <class T> T __shfl_up_sync(unsigned mask, T value, int by) {
-  const auto& all = nds::bring(mask, 8, value);
-  return T(all[nds::lane_now() >= by ? nds::lane_now() - by : nds::lane_now()].value[0]);
+  return nds_shuffle(mask, 8, value, [=](int lane) { return lane >= by ? lane - by : lane; });
 }
 inline int atomicAdd(int* sum, int value) {
   const int before = *sum;

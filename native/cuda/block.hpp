@@ -160,11 +160,5 @@ NDS_FN u64 chain_key(u64 seed, u64 iteration, i32 chain) {
   return key_of(key_of(key_of(0, seed), iteration), u64(chain));
 }
 
-// Shared memory, as much as the launch asked for.
-NDS_FN char* shared_memory() {
-  extern __shared__ __align__(16) char memory[];
-  return memory;
-}
-
 }  // namespace NDS_ISA
 }  // namespace nds

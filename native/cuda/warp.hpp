@@ -23,6 +23,12 @@ NDS_FN void sync_block() {
   asm volatile("" ::: "memory");
 }
 
+// Shared memory, as much as the launch asked for.
+NDS_FN char* shared_memory() {
+  extern __shared__ __align__(16) char memory[];
+  return memory;
+}
+
 struct Warp {
   static constexpr i32 W = 32;
   static constexpr u32 kAll = 0xffffffffu;

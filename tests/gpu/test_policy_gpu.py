@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from ndsvrp.errors import NdsWarning
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.recorded import low_precision
-from ndsvrp.policy.rollout import Sampler, draw, sample
+from ndsvrp.policy.rollout import Draws, Sampler, draw, sample
 from ndsvrp.search.plane import plane
 from ndsvrp.train.checkpoint import load_checkpoint
 from ndsvrp.train.config import Recipe, Source, TrainConfig, Validation
@@ -43,6 +44,8 @@ def test_recorded_rollouts(customers: int) -> None:
     their probability is what teacher forcing says, to bfloat16."""
     policy, inputs = network(), inputs_on("cuda", customers, 4)
     sampler = Sampler(policy)
+    with pytest.warns(NdsWarning, match="no kernel is written for a network of this shape"):
+        assert sampler._fused is None
     for seed in (1, 2, 1):
         draws = draw(np.random.default_rng(seed), 4, 16, 8, NETWORK.seed_bits).on(torch.device("cuda"))
         recorded = sampler(inputs, draws)
@@ -54,6 +57,48 @@ def test_recorded_rollouts(customers: int) -> None:
         assert torch.equal(recorded.removed, plain.removed)
         assert (recorded.removed.sort(dim=-1).values.diff(dim=-1) > 0).all(), "nobody is selected twice"
         assert (recorded.log_probability - forced).abs().max() < 0.05 * 8
+
+
+@pytest.mark.parametrize("customers", [1, 9, 150, 1000])
+def test_fused_rollouts(customers: int) -> None:
+    """One kernel selects: nobody twice, with the probabilities of teacher forcing to bfloat16, the same each time."""
+    torch.manual_seed(1)
+    policy = Network(NetworkConfig()).cuda()
+    batch, removals = 3, min(15, customers)
+    inputs = inputs_on("cuda", customers, batch)
+    sampler = Sampler(policy)
+    draws = draw(np.random.default_rng(1), batch, 200, removals, 10).on(torch.device("cuda"))
+    first, again = sampler(inputs, draws), sampler(inputs, draws)
+    assert first is not None and again is not None and sampler._fused is not None
+    with low_precision(torch.device("cuda")), torch.no_grad():
+        forced = policy(inputs, first.removed, draws.seeds)
+    assert torch.equal(first.removed, again.removed)
+    assert first.removed.min() >= 1 and first.removed.max() <= customers
+    assert (first.removed.sort(dim=-1).values.diff(dim=-1) > 0).all()
+    assert (first.log_probability - forced).abs().max() < 0.05 * removals
+    assert (first.log_probability - forced).abs().mean() < 0.01 * removals
+
+
+def test_fused_rollouts_by_chance() -> None:
+    """A chi-square test of the second selection, over many rollouts of one seed."""
+    torch.manual_seed(1)
+    policy, inputs = Network(NetworkConfig(clip=3.0)).cuda(), inputs_on("cuda", 30, 1)
+    rollouts = 200_000
+    seeds = torch.zeros(1, rollouts, 10, device="cuda")
+    uniforms = torch.rand(1, rollouts, 2, device="cuda", generator=torch.Generator("cuda").manual_seed(1))
+    drawn = Sampler(policy)(inputs, Draws(seeds, uniforms))
+    assert drawn is not None
+    pairs = torch.cartesian_prod(torch.arange(1, 31), torch.arange(1, 31)).cuda()
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    with low_precision(torch.device("cuda")), torch.no_grad():
+        chances = policy(inputs, pairs[None], seeds[:, : len(pairs)])[0].double().exp().cpu()
+    counts = torch.zeros(31, 31, dtype=torch.float64)
+    counts.index_put_(tuple(drawn.removed[0].T.cpu()), torch.ones(rollouts, dtype=torch.float64), accumulate=True)
+    seen, expected = counts[tuple(pairs.T.cpu())], chances / chances.sum() * rollouts
+    likely = expected > 10
+    # bfloat16 moves a chance by some thousandths: that counts besides the noise.
+    chi = ((seen - expected) ** 2 / (expected + (0.01 * expected) ** 2))[likely].sum()
+    assert chi < likely.sum() + 4.0 * (2.0 * likely.sum()) ** 0.5
 
 
 def test_recorded_gradients() -> None:

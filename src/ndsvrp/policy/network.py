@@ -144,8 +144,8 @@ class Network(nn.Module):
 
     # --- encoder -----------------------------------------------------------------------------
 
-    def encode(self, inputs: Inputs, between: Callable[[], None] = lambda: None) -> Memory:
-        """Embed the nodes in their solution, and prepare what every step of decoding needs of them.
+    def embed(self, inputs: Inputs, between: Callable[[], None] = lambda: None) -> Tensor:
+        """(B, N, D): the customers in their problem and their solution.
 
         `between` is called before every layer, and may raise.
         """
@@ -160,7 +160,11 @@ class Network(nn.Module):
         for layer in self.after:
             between()
             h = layer(h)
-        h = h[:, 1:]
+        return h[:, 1:]
+
+    def encode(self, inputs: Inputs, between: Callable[[], None] = lambda: None) -> Memory:
+        """Embed the customers, and prepare what every step of decoding needs of them; `between` as for `embed`."""
+        h = self.embed(inputs, between)
         keys, values = (split_heads(part, self.config.heads) for part in self.remember(h).chunk(2, dim=-1))
         matrix = None if inputs.matrix is None else inputs.matrix[1:, 1:]
         return Memory(

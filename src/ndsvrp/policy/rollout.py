@@ -6,9 +6,11 @@ Randomness is an input: the seeds tell rollouts apart, one uniform number decide
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,9 @@ import torch
 from torch import Tensor
 
 from ndsvrp.engine.base import Ints
+from ndsvrp.engine.device import Device
+from ndsvrp.errors import EngineError, NdsWarning
+from ndsvrp.policy.fused import FusedDecoder, covers
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network, pick
 from ndsvrp.policy.recorded import Recordings, low_precision
@@ -58,7 +63,7 @@ def draw(random: np.random.Generator, batch: int, rollouts: int, removals: int, 
 
 
 class Sampler:
-    """Samples from a network: in bfloat16 and as CUDA graphs on a GPU, in float32 on a CPU.
+    """Samples from a network: in bfloat16, in one kernel and as CUDA graphs on a GPU, in float32 on a CPU.
 
     On a CPU the batch is cut into parts of a fixed size, each the work of one thread: that is faster than threads
     within every operation, and rounding cannot depend on how many there are.
@@ -79,9 +84,26 @@ class Sampler:
         removed, log_probability = self._recordings(*draws, *inputs.tensors())
         return Rollouts(removed.clone(), log_probability.clone())
 
-    def _sample(self, seeds: Tensor, uniforms: Tensor, *inputs: Tensor) -> Rollouts | None:
-        with low_precision(seeds.device):
-            return sample(self.network, Inputs.of_tensors(*inputs), Draws(seeds, uniforms))
+    def _sample(self, seeds: Tensor, uniforms: Tensor, *tensors: Tensor) -> Rollouts | None:
+        inputs = Inputs.of_tensors(*tensors)
+        with torch.no_grad(), low_precision(seeds.device):
+            if self._fused is not None and self._fused.fits(inputs.nodes.shape[1] - 1):
+                return Rollouts(*self._fused(inputs, seeds, uniforms))
+            return sample(self.network, inputs, Draws(seeds, uniforms))
+
+    @cached_property
+    def _fused(self) -> FusedDecoder | None:
+        """The kernel, if it can be compiled here and is written for such a network."""
+        if not covers(self.network.config):
+            warnings.warn(
+                "no kernel is written for a network of this shape: plain operations do it", NdsWarning, stacklevel=2
+            )
+            return None
+        try:
+            return FusedDecoder(self.network, Device())
+        except EngineError as error:
+            warnings.warn(f"plain operations select customers, which takes longer: {error}", NdsWarning, stacklevel=2)
+            return None
 
     def _in_parts(self, inputs: Inputs, draws: Draws, threads: int, deadline: float | None) -> Rollouts | None:
         batch, rollouts, _ = draws.uniforms.shape

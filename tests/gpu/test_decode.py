@@ -1,0 +1,134 @@
+"""The kernel that selects customers, emulated: what it says of its selections, and how often it makes each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from emulated import COMPILER, EmulatedDevice
+
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.generate import generate
+from ndsvrp.policy import Network, NetworkConfig
+from ndsvrp.policy.fused import FusedDecoder, covers
+from ndsvrp.policy.inputs import Inputs, static_inputs
+from ndsvrp.policy.rollout import draw
+from ndsvrp.search.plane import plane
+from ndsvrp.search.start import start
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no compiler")
+NETWORK = NetworkConfig(width=32, heads=2, feed_forward=32, seed_width=48, layers_before=1, layers_after=1)
+
+
+def network(config: NetworkConfig = NETWORK) -> Network:
+    torch.manual_seed(1)
+    made = Network(config)
+    with torch.no_grad():
+        made.start.normal_()
+        for weight in made.parameters():  # far from uniform: mistakes must show
+            weight.mul_(2.0 if weight.ndim == 2 else 1.0)
+        if config.distance_term:
+            made.gamma.fill_(0.7)
+    return made
+
+
+def solved(variant: str, customers: int, batch: int) -> Inputs:
+    """Problems with solutions, some customers unserved if there are prizes."""
+    problems = generate(variant, customers, count=batch, seed=3)
+    engine = CpuEngine()
+    state = start(engine, problems, np.arange(batch), 1, rounds=3)
+    inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), "cpu")
+    return inputs.showing(engine.view(state))
+
+
+def decode(policy: Network, inputs: Inputs, rollouts: int, removals: int, seed: int = 1):  # type: ignore[no-untyped-def]
+    draws = draw(np.random.default_rng(seed), len(inputs.nodes), rollouts, removals, policy.config.seed_bits)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        removed, said = FusedDecoder(policy, EmulatedDevice())(inputs, *draws)
+        forced = policy(inputs, removed, draws.seeds)
+    return removed, said, forced
+
+
+CASES = {
+    "two blocks": (NETWORK, "pcvrp", 70, 2, 140, 4),
+    "odd rollouts": (NETWORK, "cvrp", 33, 2, 19, 6),
+    "all are selected": (NETWORK, "cvrp", 5, 1, 16, 5),
+    "one customer": (NETWORK, "cvrp", 1, 1, 3, 1),
+    "whole spans": (NETWORK, "vrptw", 64, 1, 16, 3),
+    "paper": (replace(NETWORK, distance_term=False), "cvrp", 40, 1, 16, 5),
+    "narrow seed": (replace(NETWORK, seed_width=16, seed_bits=3, clip=4.0), "cvrp", 40, 1, 8, 5),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_says_what_teacher_forcing_says(case: str) -> None:
+    config, variant, customers, batch, rollouts, removals = CASES[case]
+    inputs = solved(variant, customers, batch)
+    removed, said, forced = decode(network(config), inputs, rollouts, removals)
+    assert removed.min() >= 1 and removed.max() <= customers
+    assert (removed.sort(dim=-1).values.diff(dim=-1) > 0).all(), "nobody is selected twice"
+    # bfloat16 has 8 digits: a logit of 10 is off by some hundredths, and so is the sum of several.
+    assert (said - forced).abs().max() < 0.08 * removals
+    assert (said - forced).abs().mean() < 0.03 * removals
+
+
+def test_by_matrix() -> None:
+    """Distances come from the matrix where there is one, directed as it is."""
+    customers = 20
+    inputs = solved("cvrp", customers, 1)
+    far = torch.rand(customers + 1, customers + 1, generator=torch.Generator().manual_seed(1))
+    _, said, forced = decode(network(), replace(inputs, matrix=far), 16, 6)
+    assert (said - forced).abs().max() < 0.5
+
+
+def test_selects_by_chance() -> None:
+    """A chi-square test of the first two selections against their probabilities."""
+    customers, rollouts = 8, 1024
+    policy, inputs = network(replace(NETWORK, clip=2.0)), solved("cvrp", customers, 1)
+    counts = np.zeros((customers, customers))
+    expected = np.zeros((customers, customers))
+    pairs = torch.tensor([[a, b] for a in range(1, customers + 1) for b in range(1, customers + 1) if a != b])
+    seeds = torch.zeros(1, 1, NETWORK.seed_bits)  # one seed for all: they are alike but for the noise
+    with torch.no_grad():
+        chances = policy(inputs, pairs[None], seeds.expand(1, len(pairs), -1))[0].exp().numpy()
+    for (a, b), chance in zip(pairs.numpy(), chances, strict=True):
+        expected[a - 1, b - 1] = chance
+    assert abs(expected.sum() - 1.0) < 1e-4
+    decoder = FusedDecoder(policy, EmulatedDevice())
+    uniforms = torch.rand(1, rollouts, 2, generator=torch.Generator().manual_seed(5))
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        removed, _ = decoder(inputs, seeds.expand(1, rollouts, -1), uniforms)
+    for a, b in removed[0].numpy() - 1:
+        counts[a, b] += 1
+    expected *= rollouts
+    likely = expected > 5
+    chi = ((counts - expected)[likely] ** 2 / expected[likely]).sum()
+    rest = likely.sum()
+    assert chi < rest + 4.0 * np.sqrt(2.0 * rest), f"chi-square {chi:.1f} with {rest} cells"
+    assert counts[~likely].sum() < expected[~likely].sum() + 5.0 * np.sqrt(expected[~likely].sum() + 1.0)
+
+
+def test_noise_is_that_of_its_number() -> None:
+    """The same random numbers select the same; others do not."""
+    inputs = solved("cvrp", 40, 1)
+    first, again, other = (decode(network(), inputs, 16, 5, seed)[0] for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_weights_that_are_no_numbers() -> None:
+    """Whatever a broken network says, nobody is selected twice."""
+    policy, inputs = network(), solved("cvrp", 12, 1)
+    with torch.no_grad():
+        policy.combine.bias[3] = torch.nan
+    removed, _, _ = decode(policy, inputs, 16, 12)
+    assert torch.equal(removed.sort(dim=-1).values, torch.arange(1, 13).expand(1, 16, 12))
+
+
+def test_what_it_covers() -> None:
+    assert covers(NetworkConfig()) and covers(NetworkConfig.paper())
+    assert not covers(replace(NETWORK, heads=4)) and not covers(replace(NETWORK, seed_width=40))
+    assert FusedDecoder(Network(NetworkConfig()), EmulatedDevice()).fits(10_000)
+    assert not FusedDecoder(Network(NetworkConfig()), EmulatedDevice()).fits(200_000)
