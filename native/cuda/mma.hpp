@@ -60,7 +60,41 @@ inline void multiply_add(float (&sum)[4], const Left& left, u32 right0, u32 righ
     }
   }
 }
+
+// The eight rows of four matrices of 8 x 8 numbers, each lane naming one.
+inline Right matrices(const void* row, bool turned) {
+  const std::vector<Meeting::Slot>& rows = bring(~0u, turned ? 11 : 10, reinterpret_cast<i64>(row));
+  const i32 g = lane_now() / 4, t = lane_now() % 4;
+  u32 word[4];
+  for (i32 m = 0; m < 4; ++m) {
+    auto at = [&](i32 r, i32 c) {
+      return u32(reinterpret_cast<const unsigned short*>(rows[8 * m + r].value[0])[c]);
+    };
+    word[m] =
+        turned ? at(2 * t, g) | at(2 * t + 1, g) << 16 : at(g, 2 * t) | at(g, 2 * t + 1) << 16;
+  }
+  bring(~0u, 12, 0);  // nobody writes there before all have read
+  return Right{word[0], word[1], word[2], word[3]};
+}
+NDS_FN Right rows_of(const void* row) { return matrices(row, false); }
+NDS_FN Right columns_of(const void* row) { return matrices(row, true); }
 #else
+// Right sides from shared memory. The lanes name the rows of four matrices of 8 x 8 numbers, the
+// first eight lanes those of the first; a row is a column of the right side, or (turned) a row.
+NDS_FN Right rows_of(const void* row) {
+  Right r;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r.a0), "=r"(r.a1), "=r"(r.b0), "=r"(r.b1)
+               : "r"(u32(__cvta_generic_to_shared(row))));
+  return r;
+}
+NDS_FN Right columns_of(const void* row) {
+  Right r;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r.a0), "=r"(r.a1), "=r"(r.b0), "=r"(r.b1)
+               : "r"(u32(__cvta_generic_to_shared(row))));
+  return r;
+}
 NDS_FN u32 pair(float first, float second) {
   u32 two;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));

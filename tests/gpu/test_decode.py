@@ -12,7 +12,7 @@ from emulated import COMPILER, EmulatedDevice
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
-from ndsvrp.policy.fused import FusedDecoder, covers
+from ndsvrp.policy.fused import FusedDecoder, attend, covers
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.rollout import draw
 from ndsvrp.search.plane import plane
@@ -81,6 +81,18 @@ def test_by_matrix() -> None:
     far = torch.rand(customers + 1, customers + 1, generator=torch.Generator().manual_seed(1))
     _, said, forced = decode(network(), replace(inputs, matrix=far), 16, 6)
     assert (said - forced).abs().max() < 0.5
+
+
+@pytest.mark.parametrize("nodes", [1, 16, 33, 65, 300])
+def test_self_attention(nodes: int) -> None:
+    """That of torch, to bfloat16; also with scores far apart, and with more nodes than are staged at once."""
+    random = torch.Generator().manual_seed(nodes)
+    projected = torch.randn(2, nodes, 96, generator=random).mul(3.0).to(torch.bfloat16)
+    heard = attend(EmulatedDevice(), projected)
+    query, keys, values = (part.view(2, nodes, 2, 16).transpose(1, 2) for part in projected.float().chunk(3, dim=-1))
+    plain = torch.nn.functional.scaled_dot_product_attention(query, keys, values).transpose(1, 2).flatten(-2)
+    assert (heard.float() - plain).abs().max() < 0.03 * plain.abs().max()
+    assert (heard.float() - plain).abs().mean() < 0.004 * plain.abs().max()
 
 
 def test_selects_by_chance() -> None:

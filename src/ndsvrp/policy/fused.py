@@ -20,6 +20,7 @@ from ndsvrp.policy.network import Network
 TILE = 16  # rows and columns of the matrices that a warp multiplies
 SPAN = 64  # kSpan of decode.cu
 WARPS = 8  # of a block; 16 rollouts each
+STAGED = 256 * 64  # bytes: keys and values of kChunk nodes in attend.cu
 LOG2_E = 1.0 / math.log(2.0)
 
 
@@ -100,6 +101,18 @@ class FusedDecoder:
         if not network.config.distance_term:
             return network.start.new_zeros(2)
         return torch.stack([network.beta * math.sqrt(customers), network.gamma]) * LOG2_E
+
+
+def attend(device: Any, projected: Tensor) -> Tensor:
+    """(B, N, D): self-attention of queries, keys and values (B, N, 3 D), bfloat16, heads of 16; no gradient."""
+    batch, nodes, width = projected.shape[0], projected.shape[1], projected.shape[2] // 3
+    parts = -(-nodes // (32 * WARPS))
+    warps = -(-nodes // (32 * parts))
+    heard = projected.new_empty((batch, nodes, width))
+    kernel = device.kernel("attend", "attend", (("NDS_WIDTH", str(width)), ("NDS_THREADS", str(32 * WARPS))))
+    grid = batch * (width // TILE) * parts
+    device.launch(kernel, grid, 32 * warps, STAGED, projected.contiguous(), np.int32(nodes), np.int32(parts), heard)
+    return heard
 
 
 def covers(config: NetworkConfig) -> bool:
