@@ -4,7 +4,7 @@
 // every lane reads its part with one load; what is read is shared by the warps of a multiprocessor
 // in its cache. `policy/fused.py` packs and launches; the plain form is `rollout.sample`.
 //
-// A selection is drawn in one pass over the customers: of two at a time, one takes the place of
+// A selection is drawn in one pass over the customers: of four at a time, one takes the place of
 // whom was drawn so far with the probability that it has among all seen. The numbers by which this
 // is decided are hashes of the one uniform number that the selection is given.
 #include "mma.hpp"
@@ -93,15 +93,20 @@ struct Draw {
   float top, sum, logit;
   i32 customer;
 
-  // Two more, of which the first is customer c.
-  NDS_FN void see(float first, float second, i32 c, float chance) {
-    const float high = fmaxf(top, fmaxf(first, second));
-    const float one = exp2_of(first - high), two = exp2_of(second - high);
-    sum = sum * exp2_of(top - high) + one + two;
+  // Four more: customers c, c + 1, c + 8, c + 9.
+  NDS_FN void see(const float (&logits)[4], i32 c, float chance) {
+    const float high = fmaxf(fmaxf(top, fmaxf(logits[0], logits[1])), fmaxf(logits[2], logits[3]));
+    float upto[4];  // running sums of the four
+    upto[0] = exp2_of(logits[0] - high);
+    for (i32 i = 1; i < 4; ++i) upto[i] = upto[i - 1] + exp2_of(logits[i] - high);
+    sum = sum * exp2_of(top - high) + upto[3];
     top = high;
     const float goal = chance * sum;
-    if (goal < one) logit = first, customer = c;
-    if (goal >= one && goal < one + two) logit = second, customer = c + 1;
+    if (goal < upto[3]) {
+      const bool late = goal >= upto[1], odd = goal >= (late ? upto[2] : upto[0]);
+      customer = c + (late ? 8 : 0) + (odd ? 1 : 0);
+      logit = late ? (odd ? logits[3] : logits[2]) : (odd ? logits[1] : logits[0]);
+    }
   }
   // With those of the lanes that share the row, which have the same chances.
   NDS_FN void meet(u32 key) {
@@ -257,20 +262,24 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 2)
       const Left question = rounded(asked);
       Sum heard{};
       float top[2] = {kLow, kLow}, whole[2] = {0.0f, 0.0f};
-      Right key[4], value[4];  // keys are fetched a span ahead
+      // Keys are fetched a span ahead; behind the last of all there is room for that.
+      const Right* key_at = keys_here + head * 32;
+      const Right* value_at = values_here + head * 32;
+      Right key[4], value[4];
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i) key[i] = load(keys_here + (i * kTiles + head) * 32);
+      for (i32 i = 0; i < 4; ++i) key[i] = load(key_at + i * kTiles * 32);
 #pragma unroll 1
       for (i32 span = 0; span < spans; ++span) {
-        const i32 next = least(span + 1, spans - 1);
         Sum score[4];
+        key_at += 4 * kTiles * 32;
 #pragma unroll
         for (i32 i = 0; i < 4; ++i) {
-          value[i] = load(values_here + ((span * 4 + i) * kTiles + head) * 32);
+          value[i] = load(value_at + i * kTiles * 32);
           score[i] = Sum{};
           multiply_add(score[i], question, key[i]);
-          key[i] = load(keys_here + ((next * 4 + i) * kTiles + head) * 32);
+          key[i] = load(key_at + i * kTiles * 32);
         }
+        value_at += 4 * kTiles * 32;
         float high[2] = {top[0], top[1]};
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
@@ -360,29 +369,28 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 2)
       const u32 word[2] = {taken[g * stride + group / 2] >> 2 * t,
                            taken[(g + 8) * stride + group / 2] >> 2 * t};
 #pragma unroll
-      for (i32 part = 0; part < 4; ++part) {  // 8 customers, of which the lane has two
-        const i32 c = 16 * group + 8 * part + 2 * t;
-        float logits[2][2];
+      for (i32 half = 0; half < 2; ++half) {  // 16 customers, of which the lane has four
+        const i32 c = 16 * (group + half) + 2 * t;
+        float logits[2][4];
 #pragma unroll
-        for (i32 e = 0; e < 2; ++e) {
-          const Place place = places_here[c + e];
+        for (i32 i = 0; i < 4; ++i) {
+          const i32 other = c + i / 2 * 8 + i % 2;
+          const Place place = places_here[other];
 #pragma unroll
           for (i32 r = 0; r < 2; ++r) {
-            float logit = kClip * tanh_of(score[part / 2].at[part % 2][2 * r + e] * narrow);
+            float logit = kClip * tanh_of(score[half].at[i / 2][2 * r + i % 2] * narrow);
             if (NDS_DISTANCE_TERM && m > 0) {
               const float dx = place.x - rows[r].x, dy = place.y - rows[r].y;
               const float d =
-                  NDS_MATRIX ? away[r][least(c + e, customers - 1)] : root_of(dx * dx + dy * dy);
+                  NDS_MATRIX ? away[r][least(other, customers - 1)] : root_of(dx * dx + dy * dy);
               logit -= steep * d;
               if (place.route == rows[r].route) logit += together;
             }
-            logits[r][e] = word[r] >> (8 * part + e) & 1u ? kTaken : logit;
+            logits[r][i] = word[r] >> (16 * half + i / 2 * 8 + i % 2) & 1u ? kTaken : logit;
           }
         }
-        for (i32 r = 0; r < 2; ++r) {
-          // Lanes of a row draw apart: c differs by lane.
-          draw[r].see(logits[r][0], logits[r][1], c, chance(key[r], u32(c)));
-        }
+        // Lanes of a row draw apart: c differs by lane.
+        for (i32 r = 0; r < 2; ++r) draw[r].see(logits[r], c, chance(key[r], u32(c)));
       }
     }
 

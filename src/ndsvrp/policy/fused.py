@@ -38,7 +38,7 @@ class FusedDecoder:
         batch, customers, width = h.shape
         _, rollouts, removals = uniforms.shape
         groups = SPAN // TILE * -(-customers // SPAN)
-        packed = h.new_empty((3, batch, groups, width // TILE, 32, 8))
+        packed = h.new_empty((3, batch * groups + SPAN // TILE, width // TILE, 32, 8))  # a span more, to fetch ahead
         macros = self._macros(inputs.matrix is not None)
         self.device.launch(
             self.device.kernel("decode", "pack_customers", macros), batch * groups, 2 * width, 0,
