@@ -11,9 +11,10 @@ import torch
 
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
+from ndsvrp.policy.draws import draw
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.recorded import low_precision
-from ndsvrp.policy.rollout import Sampler, draw, sample
+from ndsvrp.policy.rollout import Sampler, sample
 from ndsvrp.search.plane import plane
 from ndsvrp.train.checkpoint import load_checkpoint
 from ndsvrp.train.config import Recipe, Source, TrainConfig, Validation
