@@ -85,7 +85,7 @@ class Watched:
         self.costs: list[tuple[np.ndarray, np.ndarray]] = []  #: before and after each iteration
         step, iterate = trainer._step, trainer._iteration
 
-        def watched_step(rate: float) -> float:
+        def watched_step(rate: float) -> torch.Tensor:
             self.gradients.append(flat(trainer.network, gradient=True))
             return step(rate)
 

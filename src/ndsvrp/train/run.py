@@ -177,10 +177,9 @@ def restore(trainer: Trainer, state: TrainingState) -> None:
         trainer.average.load_state_dict(state.average or state.weights)
     for name, parameter in trainer.network.named_parameters():
         if name in state.exp_avg:
-            held = {part: getattr(state, part)[name] for part in ("exp_avg", "exp_avg_sq")}
+            held = {part: getattr(state, part)[name] for part in ("step", "exp_avg", "exp_avg_sq")}
             trainer.optimizer.state[parameter] = {
-                "step": state.step[name].clone(),
-                **{part: tensor.to(parameter.device, copy=True) for part, tensor in held.items()},
+                part: tensor.to(parameter.device, copy=True) for part, tensor in held.items()
             }
     trainer.batches, trainer.steps = state.batches, state.steps
 
