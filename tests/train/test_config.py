@@ -56,11 +56,6 @@ def test_default_recipe() -> None:
     assert Source() == Source(problem="cvrp", customers=(100,), layout="", customers_per_route=(), weight=1.0)
 
 
-@pytest.mark.parametrize(("instances", "batch", "batches"), [(1, 64, 1), (64, 64, 1), (65, 64, 2), (640, 64, 10)])
-def test_batches(instances: int, batch: int, batches: int) -> None:
-    assert Recipe(instances=instances, batch=batch).batches == batches
-
-
 def test_a_file(write: Any) -> None:
     config = read_config(
         write("""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
@@ -23,11 +22,13 @@ from ndsvrp.policy.network import Network
 from ndsvrp.policy.recorded import Recordings, low_precision
 from ndsvrp.policy.rollout import Rollouts, Sampler
 from ndsvrp.train.config import TrainConfig
-from ndsvrp.train.data import Batch, Share, draw_batch
+from ndsvrp.train.data import Batch, Share
+from ndsvrp.train.drawing import Ahead, Helpers, Task
 from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
 from ndsvrp.train.states import Learning, prepare, reconstruction
 from ndsvrp.train.stopwatch import Stopwatch
 
+HELPERS = 6  # processes at most that make batches for a GPU
 APART = 1 << 32  # added to the number of an iteration or a step, so that training and improvement draw apart
 
 
@@ -47,6 +48,7 @@ class Trainer:
     processes: int = 1
     threads: int = 1
     batches: int = 0  #: done so far
+    instances: int = 0  #: seen in them, by all processes
     steps: int = 0  #: of the optimizer
 
     def __post_init__(self) -> None:
@@ -66,9 +68,9 @@ class Trainer:
         self.gradient: Callable[..., Tensor] = Recordings(self._gradient, gradients) if recorded else self._gradient
         self.draw: Callable[..., Draws] = Recordings(draw_by_number) if on_gpu else draw_by_number
         self._watch = Stopwatch(self.device)
-        self._drawing = ThreadPoolExecutor(1)
-        self._awaited: Future[Batch] | None = None
         self.share = Share.of(recipe.batch, self.rank, self.processes)
+        self._helpers: Helpers | None = None
+        self._ahead: Ahead | None = None
         self.parallel: Any = DistributedDataParallel(self.network) if self.processes > 1 else self.network
 
     # --- Algorithm 1 -------------------------------------------------------------------------
@@ -81,8 +83,9 @@ class Trainer:
         with self._watch.timed("start"):
             policy = self._improvement_policy(batch) if recipe.warm_up == "policy" else None
             learning = prepare(  # lines 5 to 8
-                self.engine, batch.problems, recipe, self._seed(batch), self.share.first, self.device, policy
-            )
+                self.engine, batch.problems, recipe, self._seed(batch), batch.share.first, self.device, policy,
+                made=batch.material,
+            )  # fmt: skip
         before = learning.state.costs().mean()
         every = recipe.step_every or recipe.iterations
         rows = []
@@ -98,8 +101,9 @@ class Trainer:
                     norm = self._step(rate)  # line 19
         reward, mean, improved, loss = over_processes(torch.stack(rows).mean(dim=0)).tolist()
         self.batches += 1
+        self.instances += batch.share.batch
         return {
-            "batch": self.batches, "instances": self.batches * recipe.batch, "steps": self.steps,
+            "batch": self.batches, "instances": self.instances, "steps": self.steps,
             "problem": batch.problem, "customers": batch.customers,
             "cost_before": float(before), "cost_after": float(learning.state.costs().mean()),
             "best_reward": reward, "mean_reward": mean, "improved": improved, "loss": loss,
@@ -165,17 +169,21 @@ class Trainer:
         return recipe.learning_rate * rise * fall
 
     def _next_batch(self) -> Batch:
-        """Drawn by a thread while the one before is worked on."""
-        awaited, self._awaited = self._awaited, None
-        batch = awaited.result() if awaited is not None else self._draw(self.batches)
-        if batch.number != self.batches:  # a checkpoint was restored meanwhile
-            batch = self._draw(self.batches)
-        if self.batches + 1 < self.config.train.batches:
-            self._awaited = self._drawing.submit(self._draw, self.batches + 1)
-        return batch
+        """Made while those before are worked on: by a thread, or for a GPU by processes."""
+        if self._ahead is None:
+            if self.device.type == "cuda":
+                count = max(1, min(HELPERS, self.threads - 1))
+                self._helpers = Helpers(Task(self.config, self.share, self.config.train.removals), count)
+                self._ahead = Ahead(self._helpers, count)
+            else:
+                self._ahead = Ahead(Task(self.config, self.share), 1)
+        return self._ahead.take(self.batches)
 
-    def _draw(self, number: int) -> Batch:
-        return draw_batch(self.config.data, self.config.train.seed, number, self.share)
+    def close(self) -> None:
+        """Let nobody make batches that will not be asked for."""
+        for maker in (self._ahead, self._helpers):
+            if maker is not None:
+                maker.close()
 
     # --- randomness: everything by the number of the instance ----------------------------------
 
