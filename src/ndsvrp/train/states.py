@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ndsvrp.engine import base
@@ -43,15 +44,20 @@ class Material:
 
     packed: Packed
     inputs: Inputs
+    side: npt.NDArray[np.float64]  #: (B,) of the problems
 
 
 def material(problems: Sequence[Problem], neighbours: int) -> Material:
     """One chain per problem."""
-    return Material(pack(problems, np.arange(len(problems)), None, neighbours), _inputs(problems))
+    return Material(pack(problems, np.arange(len(problems)), None, neighbours), _inputs(problems), _side(problems))
 
 
 def _inputs(problems: Sequence[Problem]) -> Inputs:
     return static_inputs(problems, np.stack([plane(problem) for problem in problems]), "cpu")
+
+
+def _side(problems: Sequence[Problem]) -> npt.NDArray[np.float64]:
+    return np.array([problem.side() for problem in problems])
 
 
 def prepare(
@@ -67,22 +73,22 @@ def prepare(
 ) -> Learning:
     """Start solutions, improved by J improvement steps of a rule, or of the policy if one is given."""
     if made is None:
-        state, inputs = engine.start(problems, np.arange(len(problems)), first=first), _inputs(problems)
+        state = engine.start(problems, np.arange(len(problems)), first=first)
+        inputs, side = _inputs(problems), _side(problems)
     else:
         gpu: Any = engine  # nobody else takes what is packed
-        state, inputs = gpu.begin(made.packed, first=first), made.inputs
+        state, inputs, side = gpu.begin(made.packed, first=first), made.inputs, made.side
     improve_start(engine, state, seed, recipe.start_rounds)
     removals = min(recipe.removals, problems[0].customers)
     learning = Learning(engine, state, inputs.on(device), removals)
     cooling = ExponentialCooling(recipe.hot, recipe.cold)
-    side: Any = np.array([problem.side() for problem in problems])
-    side = np.repeat(side[:, None], recipe.warm_up_rollouts, axis=1)
+    sides: Any = np.repeat(side[:, None], recipe.warm_up_rollouts, axis=1)
     if device.type == "cuda":
-        side = torch.as_tensor(side, device=device)  # once, so that the steps need not wait for each other
+        sides = torch.as_tensor(sides, device=device)  # once, so that the steps need not wait for each other
     for j in range(recipe.improvement_steps):
         removed = None if policy is None else policy(learning.shown(), j)
         rebuilding = reconstruction(recipe, removals, rule=rule if policy is None else None)
-        heat = cooling(j / max(1, recipe.improvement_steps - 1)) * side
+        heat = cooling(j / max(1, recipe.improvement_steps - 1)) * sides
         engine.rebuild(state, rebuilding, removed, heat, seed, j)
     return learning
 
