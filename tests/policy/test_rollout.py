@@ -14,8 +14,9 @@ from ndsvrp import Problem, Situation
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy, rollout
+from ndsvrp.policy.draws import Draws, draw
 from ndsvrp.policy.inputs import Inputs, static_inputs
-from ndsvrp.policy.rollout import Draws, Sampler, draw, invert, sample
+from ndsvrp.policy.rollout import Sampler, invert, sample
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.start import start
 

@@ -12,6 +12,7 @@ import pytest
 from ndsvrp.errors import NdsError
 from ndsvrp.policy import NetworkConfig
 from ndsvrp.train.config import Recipe, Source, TrainConfig, Validation, from_tables, read_config
+from ndsvrp.train.data import Share
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -54,11 +55,6 @@ def test_default_recipe() -> None:
     assert 0 < recipe.average < 1 and recipe.step_every >= 1
     assert NetworkConfig().distance_term
     assert Source() == Source(problem="cvrp", customers=(100,), layout="", customers_per_route=(), weight=1.0)
-
-
-@pytest.mark.parametrize(("instances", "batch", "batches"), [(1, 64, 1), (64, 64, 1), (65, 64, 2), (640, 64, 10)])
-def test_batches(instances: int, batch: int, batches: int) -> None:
-    assert Recipe(instances=instances, batch=batch).batches == batches
 
 
 def test_a_file(write: Any) -> None:
@@ -112,6 +108,23 @@ def test_configurations_that_come_with_the_program(file: Path) -> None:
     config = read_config(file)
     assert from_tables(config.as_dict(), "here") == config
     assert config.network.distance_term == (not file.stem.endswith("plain"))
+
+
+@pytest.mark.parametrize("problem", ["cvrp", "vrptw", "pcvrp"])
+def test_configurations_for_a_gpu(problem: str) -> None:
+    """One recipe for three problems; batches of any size hold about as many customers; half of all have 500."""
+    config = read_config(CONFIGS / f"{problem}.toml")
+    assert config.train == read_config(CONFIGS / "cvrp.toml").train
+    assert {source.problem for source in config.data} == {problem}
+    assert {source.where() for source in config.data} == {"uniform", "clustered"}
+    whole = Share.of(config.train.batch, 0, 1)
+    sizes = {n: whole.halved(n, config.train.batch_customers).batch for n in (100, 200, 500, 1000)}
+    assert sizes == {100: 1024, 200: 512, 500: 256, 1000: 128}
+    chances = dict.fromkeys(sizes, 0.0)
+    for source in config.data:
+        for n in source.customers:
+            chances[n] += source.weight / 8 / len(source.customers)
+    assert chances == pytest.approx({100: 5 / 32, 200: 5 / 32, 500: 17 / 32, 1000: 5 / 32})
 
 
 # --- extends ---------------------------------------------------------------------------------------------

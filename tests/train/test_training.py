@@ -85,7 +85,7 @@ class Watched:
         self.costs: list[tuple[np.ndarray, np.ndarray]] = []  #: before and after each iteration
         step, iterate = trainer._step, trainer._iteration
 
-        def watched_step(rate: float) -> float:
+        def watched_step(rate: float) -> torch.Tensor:
             self.gradients.append(flat(trainer.network, gradient=True))
             return step(rate)
 
@@ -627,6 +627,20 @@ def test_resumed_is_bit_by_bit_the_same(tmp_path: Path, changes: dict[str, Any])
     for one, other in zip(*rows, strict=True):
         kept = one.keys() - {"seconds", "trained_seconds"}
         assert {key: one[key] for key in kept} == {key: other[key] for key in kept}
+
+
+def test_batches_of_different_sizes_are_counted(tmp_path: Path) -> None:
+    """A run ends after so many instances, whatever the batches; resumed, it is where it would have been."""
+    data = (Source(customers=(6, 12)),)
+    settings = config(data=data, instances=14, batch=4, batch_customers=24)
+    whole = train(settings, tmp_path / "whole", threads=1)
+    rows = [row for row in log_of(tmp_path / "whole") if row["kind"] == "batch"]
+    assert {row["customers"] for row in rows} == {6, 12}
+    assert [row["instances"] for row in rows] == np.cumsum([{6: 4, 12: 2}[row["customers"]] for row in rows]).tolist()
+    assert rows[-2]["instances"] < 14 <= rows[-1]["instances"] and whole.stopped == "instances"
+    train(settings, tmp_path / "parts", threads=1, report=stop_after(2, terminate))
+    second = train(settings, tmp_path / "parts", threads=1, resume=True)
+    assert bits(second.checkpoint) == bits(whole.checkpoint)
 
 
 def test_resumed_with_more_instances(tmp_path: Path) -> None:

@@ -15,20 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import ndsvrp._core as _core
 from ndsvrp.engine.base import Ints, Recipe, View
 from ndsvrp.engine.cpu import (
     NEIGHBOURS,
     check_removal,
     check_shape,
-    first_tour,
     given_removals,
-    instance_fields,
     native_recipe,
     solution_of,
-    tour_of,
 )
 from ndsvrp.engine.device import INSTANCE, PLAN, RECORD, Device, Macros
+from ndsvrp.engine.packed import Packed, PackedGroup, pack, upload
 from ndsvrp.engine.placement import (
     EVALUATE_THREADS,
     Kind,
@@ -39,10 +36,7 @@ from ndsvrp.engine.placement import (
     home_sizes,
     layout_to_improve,
     layouts_to_evaluate,
-    longest_route,
-    typical_route,
 )
-from ndsvrp.engine.ticks import Ticks
 from ndsvrp.errors import EngineError
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
@@ -128,36 +122,25 @@ class CudaEngine:
         self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int = 0
     ) -> CudaState:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
-        which = np.ascontiguousarray(which, np.int32)
-        torch, ticks = self.device.torch, [Ticks(problem) for problem in problems]
-        fields = [instance_fields(t) for t in ticks]
-        kinds = [_kind(f) for f in fields]
-        groups = []
-        for kind in dict.fromkeys(kinds[i] for i in which):
-            inside = [i for i, other in enumerate(kinds) if other == kind]
-            members = np.flatnonzero(np.isin(which, inside)).astype(np.int32)
-            within = np.searchsorted(inside, which[members])
-            group = self._group(kind, [fields[i] for i in inside], members, within, first)
-            tours = [first_tour(ticks[i]) if init is None else tour_of(init) for i in inside]
-            self._set_tours(group, tours)
-            groups.append(group)
-        per_unit = torch.tensor([ticks[i].per_unit for i in which], dtype=torch.float64, device="cuda")
-        self._pace = 0.0
-        return CudaState(tuple(problems), which, groups, per_unit, self.device)
+        return self.begin(pack(problems, which, init, self.neighbours), first=first)
 
-    def _group(
-        self, kind: Kind, fields: list[dict[str, Any]], members: Ints, which: npt.NDArray[Any], first: int
-    ) -> Group:
+    def begin(self, packed: Packed, *, first: int = 0) -> CudaState:
+        """What is left of `start` once problems are packed."""
+        groups = []
+        for part in packed.groups:
+            group = self._group(part, first)
+            self._set_tours(group, part)
+            groups.append(group)
         torch = self.device.torch
-        shape = Shape(
-            kind,
-            tuple(len(f["demand"]) - 1 for f in fields),
-            max(longest_route(f["demand"], f["capacity"]) for f in fields),
-            max(typical_route(f["demand"], f["capacity"]) for f in fields),
-        )
+        per_unit = torch.as_tensor(packed.per_unit, dtype=torch.float64, device="cuda")
+        self._pace = 0.0
+        return CudaState(packed.problems, packed.which, groups, per_unit, self.device)
+
+    def _group(self, packed: PackedGroup, first: int) -> Group:
+        torch, shape, members = self.device.torch, packed.shape, packed.members
         bytes_each, count = chain_bytes(shape), len(members)
         try:
-            instances = _upload(torch, fields, self.neighbours)
+            instances = upload(torch, packed)
             memory = torch.zeros((count, bytes_each), dtype=torch.uint8, device="cuda")
         except torch.cuda.OutOfMemoryError:
             free, _ = torch.cuda.mem_get_info()
@@ -171,21 +154,15 @@ class CudaEngine:
 
         records = torch.zeros((count, len(RECORD)), dtype=torch.int64, device="cuda")
         return Group(
-            shape, members, instances, ints(which), ints(members), ints(members + first), memory, records,
+            shape, members, instances, ints(packed.which), ints(members), ints(members + first), memory, records,
             ints(np.zeros(count)),
         )  # fmt: skip
 
-    def _set_tours(self, group: Group, tours: list[Ints]) -> None:
-        longest = max(1, *(len(tour) for tour in tours))
-        rows = np.zeros((len(tours), longest), np.int32)
-        for row, tour in zip(rows, tours, strict=True):
-            row[: len(tour)] = tour
-        torch = self.device.torch
-        rows = torch.as_tensor(rows, device="cuda")
-        lengths = torch.as_tensor(np.array([len(tour) for tour in tours], np.int32), device="cuda")
+    def _set_tours(self, group: Group, packed: PackedGroup) -> None:
+        rows, lengths = (self.device.torch.as_tensor(part, device="cuda") for part in (packed.tours, packed.lengths))
         self._launch_chains(
             group, "start_chains", len(group.members), 32, group.instances, group.which, group.memory, group.records,
-            rows, lengths, np.int32(longest),
+            rows, lengths, np.int32(rows.shape[1]),
         )  # fmt: skip
 
     # --- view, replace, export -----------------------------------------------------------------
@@ -420,11 +397,6 @@ class CudaEngine:
         self.device.launch(kernel, grid, threads, 0, self._plan(group, None, None), *arguments)
 
 
-def _kind(fields: dict[str, Any]) -> Kind:
-    distance = "Matrix" if fields["length"] is not None else "FloatPoints" if fields["xd"] is None else "WholePoints"
-    return Kind(fields["due"] is not None, fields["prize"] is not None, distance)  # type: ignore[arg-type]
-
-
 def _macros(kind: Kind, layout: Layout | None, blocks: int) -> Macros:
     near = (False, False, False, 32) if layout is None else (
         layout.near_drafts, layout.near_instance, layout.near_solution, layout.threads
@@ -440,35 +412,3 @@ def _macros(kind: Kind, layout: Layout | None, blocks: int) -> Macros:
 def _rows(group: Group, state: CudaState, values: Any) -> Any:
     """Those of the group's chains."""
     return values if values is None or len(state.groups) == 1 else values[group.number.long()]
-
-
-def _upload(torch: Any, fields: list[dict[str, Any]], neighbours: int, device: str = "cuda") -> Any:
-    """The records of problems, and behind them the arrays they point to, in one block of GPU memory."""
-    table = np.zeros(len(fields), INSTANCE)
-    parts, used = [], -(-table.nbytes // 16) * 16
-    for record, problem in zip(table, fields, strict=True):
-        near = _core.make_instance(**problem, near_count=neighbours).near
-        arrays = {**problem, "near": near, "time": problem["length"] if problem["time"] is None else problem["time"]}
-        record["n"], record["near_count"] = len(problem["demand"]) - 1, near.shape[1]
-        record["sorts"] = len(problem["sort_weight"]) - 1
-        seen: dict[int, int] = {}
-        for name, value in arrays.items():
-            if not isinstance(value, np.ndarray):
-                if value is not None:
-                    record[name] = value
-                continue
-            if id(value) not in seen:
-                data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-                parts.append((used, data))
-                seen[id(value)] = used
-                used += -(-data.size // 16) * 16
-            record[name] = seen[id(value)]
-    block = torch.empty(used, dtype=torch.uint8, device=device)
-    for name in (n for n in INSTANCE.names or () if INSTANCE[n] == np.uint64):
-        table[name] += (table[name] > 0) * np.uint64(block.data_ptr())
-    host = np.zeros(used, np.uint8)
-    host[: table.nbytes] = table.view(np.uint8)
-    for at, data in parts:
-        host[at : at + data.size] = data
-    block.copy_(torch.as_tensor(host))
-    return block

@@ -52,7 +52,7 @@ class Ticks:
         return _power_of_two(LARGEST, self._largest_time())
 
     def _largest(self) -> float:
-        reach = self._reach()
+        reach = self._reach
         parts = [reach]
         if self.problem.has_windows and self.problem.duration is None:
             parts.append(self._largest_time())
@@ -61,6 +61,7 @@ class Ticks:
             parts.append(min(prize, 64.0 * reach) if reach > 0 else prize)
         return max(parts)
 
+    @cached_property
     def _reach(self) -> float:
         """No length is larger."""
         if self.problem.distance is not None:
@@ -80,13 +81,13 @@ class Ticks:
             return 1.0
         return _power_of_two(most, self.problem.capacity)
 
-    @property
+    @cached_property
     def capacity(self) -> int:
         """What a vehicle carries, in units of `demand`."""
         slack = NEARLY * self.problem.capacity_tolerance
         return int(np.floor((self.problem.capacity + slack) * self.demand_per_unit))
 
-    @property
+    @cached_property
     def demand(self) -> Ints:
         """What each customer takes, rounded up; more than any vehicle has for those nobody can serve."""
         demand = np.ceil(self.problem.demand * self.demand_per_unit)
@@ -116,21 +117,21 @@ class Ticks:
 
     # --- windows -----------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def ready(self) -> Ints:
         """From the opening of the depot on."""
         assert self.problem.windows is not None
         ready = np.maximum(self.problem.windows[:, 0] - self.problem.windows[0, 0], 0.0) * self.per_time
         return _int32(np.rint(ready) if self.problem.has_whole_times else np.ceil(ready))
 
-    @property
+    @cached_property
     def due(self) -> Ints:
         """Latest starts, from the opening of the depot on."""
-        due = self._due() * self.per_time
+        due = self._due * self.per_time
         # The half is for the rounding of the way there.
         return _int32(np.rint(due) if self.problem.has_whole_times else np.floor(due - 0.5))
 
-    @property
+    @cached_property
     def service(self) -> Ints:
         """Service times."""
         if self.problem.service is None:
@@ -143,6 +144,7 @@ class Ticks:
         service[0] = 0.0
         return _int32(service)
 
+    @cached_property
     def _due(self) -> Floats:
         """Due dates from the opening of the depot on, with the tolerance of `check`, and none later than a vehicle
         could ever be: a due date that stands for `any time` must not make the ticks coarse."""
@@ -150,7 +152,7 @@ class Ticks:
         assert problem.windows is not None
         windows = problem.windows - problem.windows[0, 0]
         horizon = windows[0, 1]
-        furthest = self._reach() if problem.duration is None else float(np.max(problem.duration))
+        furthest = self._reach if problem.duration is None else float(np.max(problem.duration))
         service = 0.0 if problem.service is None else float(np.sum(np.minimum(problem.service, horizon)))
         ready = float(np.max(windows[:, 0], where=windows[:, 0] <= horizon, initial=0.0))
         latest = 1.001 * (ready + service + (problem.customers + 1) * furthest)
@@ -160,7 +162,7 @@ class Ticks:
 
     def _largest_time(self) -> float:
         problem = self.problem
-        parts = [float(np.max(self._due()))]
+        parts = [float(np.max(self._due))]
         if problem.service is not None:
             parts.append(float(np.max(np.minimum(problem.service, parts[0]))))
         if problem.duration is not None:
@@ -169,7 +171,7 @@ class Ticks:
 
     # --- prizes ------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def prize(self) -> Ints | None:
         """None where nobody can be left out: no prizes, and a fleet without limit."""
         if self.problem.prize is None and self.problem.vehicles is None:
@@ -192,21 +194,21 @@ class Ticks:
 
     # --- distances ---------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def points(self) -> Floats | None:
         """(N+1, 2) in ticks, relative to the corner of the bounding box; None where a matrix rules."""
         if self.problem.coordinates is None or self.problem.distance is not None:
             return None
         return np.asarray((self.problem.coordinates - self.problem.coordinates.min(axis=0)) * self.per_unit)
 
-    @property
+    @cached_property
     def exact_points(self) -> Floats | None:
         """(N+1, 2) for float64 lengths. None where float32 is enough: float lengths that no window depends on."""
         if self.points is None or self.whole is None:
             return None
         return self.problem.coordinates if self.problem.metric.is_integer else self.points
 
-    @property
+    @cached_property
     def whole(self) -> tuple[float, float] | None:
         """(scale, shift): a length in ticks is floor(distance of exact points * scale + shift)."""
         metric = self.problem.metric
@@ -214,18 +216,18 @@ class Ticks:
             return float(metric.scale), 0.5 if metric in (Metric.ROUND, Metric.EXACT) else 0.0
         return (1.0, 0.5) if self.problem.has_windows else None
 
-    @property
+    @cached_property
     def box_margin(self) -> int:
         """Ticks by which a length taken from float32 coordinates may be off."""
-        return 3 + int(self._reach() * self.per_unit * 2.0**-20)
+        return 3 + int(self._reach * self.per_unit * 2.0**-20)
 
-    @property
+    @cached_property
     def length_matrix(self) -> Ints | None:
         """(N+1, N+1) if the problem has one."""
         distance = self.problem.distance
         return None if distance is None else self._whole(distance)
 
-    @property
+    @cached_property
     def time_matrix(self) -> Ints | None:
         """(N+1, N+1) if times are given apart from lengths."""
         duration = self.problem.duration

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 
 from ndsvrp.metric import Floats
+from ndsvrp.policy.draws import draw
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
-from ndsvrp.policy.rollout import Sampler, draw
+from ndsvrp.policy.rollout import Sampler
 from ndsvrp.ruin import Situation
 
 

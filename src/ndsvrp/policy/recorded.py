@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -42,20 +43,22 @@ class Recorded:
 
 
 class Recordings:
-    """One recording per combination of shapes. `changed` are tensors that the function adds to, such as gradients:
-    making a recording must not."""
+    """One recording per combination of shapes, and of numbers that stay as they are in it. `changed` are tensors that
+    the function adds to, such as gradients: making a recording must not."""
 
     def __init__(self, function: Callable[..., Any], changed: Sequence[Tensor] = ()) -> None:
         self._function, self._changed = function, changed
-        self._made: dict[tuple[torch.Size, ...], Recorded] = {}
+        self._made: dict[tuple[Any, ...], Recorded] = {}
 
-    def __call__(self, *inputs: Tensor) -> Any:
-        """Replay the recording for these shapes; the first call makes it."""
-        shapes = tuple(tensor.shape for tensor in inputs)
-        recorded = self._made.pop(shapes, None) or Recorded(self._function, inputs, self._changed)
+    def __call__(self, *inputs: Tensor, **fixed: int) -> Any:
+        """Replay the recording for these shapes and numbers; the first call makes it."""
+        kind = (*(tensor.shape for tensor in inputs), *fixed.items())
+        recorded = self._made.pop(kind, None)
+        if recorded is None:
+            recorded = Recorded(partial(self._function, **fixed), inputs, self._changed)
         while len(self._made) >= KEPT:
             del self._made[next(iter(self._made))]
-        self._made[shapes] = recorded  # the one used last stands last
+        self._made[kind] = recorded  # the one used last stands last
         return recorded(*inputs)
 
 

@@ -13,30 +13,19 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ndsvrp.engine.base import Ints
 from ndsvrp.engine.device import Device
 from ndsvrp.errors import EngineError, NdsWarning
-from ndsvrp.policy.fused import FusedDecoder, covers
+from ndsvrp.policy.decoding import FusedDecoder, covers
+from ndsvrp.policy.draws import Draws
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network, pick
 from ndsvrp.policy.recorded import Recordings, low_precision
 
 PART = 20_000  # rollouts x customers that a thread works on at once: what stays in its caches
-
-
-class Draws(NamedTuple):
-    """The random numbers of a batch of rollouts."""
-
-    seeds: Tensor  #: (B, K, bits) float32 of 0 and 1
-    uniforms: Tensor  #: (B, K, M) float32 in [0, 1)
-
-    def on(self, device: torch.device) -> Draws:
-        """The same on a device."""
-        return Draws(self.seeds.to(device), self.uniforms.to(device))
 
 
 class Rollouts(NamedTuple):
@@ -48,18 +37,6 @@ class Rollouts(NamedTuple):
     def as_array(self) -> Ints:
         """(B, K, M) int32: what an engine takes."""
         return self.removed.to("cpu", torch.int32).numpy()
-
-
-def draw(random: np.random.Generator, batch: int, rollouts: int, removals: int, bits: int) -> Draws:
-    """Random numbers for a batch. Seeds are drawn without replacement where there are enough of them."""
-    numbers = 1 << bits
-    if rollouts <= numbers:
-        seeds = np.stack([random.choice(numbers, rollouts, replace=False) for _ in range(batch)])
-    else:
-        seeds = random.integers(numbers, size=(batch, rollouts))
-    binary = (seeds[..., None] >> np.arange(bits)) & 1
-    uniforms = random.random((batch, rollouts, removals), np.float32)
-    return Draws(torch.from_numpy(binary.astype(np.float32)), torch.from_numpy(uniforms))
 
 
 class Sampler:

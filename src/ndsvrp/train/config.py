@@ -66,6 +66,10 @@ class Recipe:
     seed: int = documented(1, "Instances, weights and draws follow from it.")
     instances: int = documented(1_000_000, "The run ends after so many instances.")
     batch: int = documented(64, "Instances worked on side by side, over all processes.")
+    batch_customers: int = documented(
+        0,
+        "Customers of a batch at most: where it would have more, it has half or a quarter … of the instances; 0: any.",
+    )
     iterations: int = documented(25, "I: iterations per instance.")
     rollouts: int = documented(128, "K: rollouts per iteration and instance.")
     removals: int = documented(15, "M: customers per rollout (fewer if there are fewer).")
@@ -101,11 +105,6 @@ class Recipe:
             raise NdsError(f"seed {self.seed} belongs to the paper's test sets: train with another")
         if not 0 < self.cold <= self.hot < float("inf"):
             raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
-
-    @property
-    def batches(self) -> int:
-        """Batches until the run ends."""
-        return -(-self.instances // self.batch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +223,7 @@ RECIPE_RANGES: dict[str, tuple[Any, ...]] = {
     "seed": (0, 2**62),
     "instances": _COUNT,
     "batch": (1, 2**20),
+    "batch_customers": (0, 2**40),
     "iterations": (1, 2**20),
     "rollouts": (1, 2**20),
     "removals": (1, 2**20),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from ndsvrp.errors import NdsError
 from ndsvrp.generate import Clustered, generate
 from ndsvrp.problem import Problem
 from ndsvrp.train.config import Source
+
+if TYPE_CHECKING:
+    from ndsvrp.train.states import Material
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,16 @@ class Share:
         count = batch // processes
         return cls(batch, rank * count, count)
 
+    def halved(self, customers: int, most: int) -> Share:
+        """A share of fewer instances of this size: halved, while that is possible, until all have at most so many
+        customers together."""
+        share = self
+        while share.batch * customers > most and share.count % 2 == 0:
+            share = Share(share.batch // 2, share.first // 2, share.count // 2)
+        return share
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(eq=False)
 class Batch:
     """Instances of one problem and one size."""
 
@@ -39,16 +51,22 @@ class Batch:
     customers: int
     first: int  #: number of the first instance among all of the run
     problems: list[Problem]
+    share: Share  #: which of the batch these are
+    material: Material | None = None  #: made of them already, for a GPU
 
 
-def draw_batch(sources: Sequence[Source], seed: int, number: int, share: Share) -> Batch:
-    """Batch `number` of a run, or the share of it that a process has. All processes draw the same source and size."""
+def draw_batch(sources: Sequence[Source], seed: int, number: int, share: Share, most_customers: int = 0) -> Batch:
+    """Batch `number` of a run, or the share of it that a process has. All processes draw the same source and size.
+
+    Where the customers of a batch are limited, large instances come in smaller batches; their numbers do not change.
+    """
     random = np.random.default_rng((seed, number, 0))
     weights = np.array([source.weight for source in sources])
     source = sources[random.choice(len(sources), p=weights / weights.sum())]
     customers = int(random.choice(source.customers))
-    first = number * share.batch + share.first
-    return Batch(number, source.problem, customers, first, instances(source, customers, seed, first, share.count))
+    mine = share.halved(customers, most_customers) if most_customers else share
+    first = number * share.batch + mine.first
+    return Batch(number, source.problem, customers, first, instances(source, customers, seed, first, mine.count), mine)
 
 
 def instances(source: Source, customers: int, seed: int, first: int, count: int) -> list[Problem]:

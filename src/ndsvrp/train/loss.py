@@ -31,7 +31,7 @@ def signal(change: Tensor, *, scale: bool) -> Signal:
     advantage = reward - mean
     if scale:
         whole = over_processes(reward.mean())
-        advantage = advantage / whole if whole > 0 else advantage  # nothing was improved: all are 0
+        advantage = advantage / (whole + (whole == 0))  # nothing was improved: all are 0, and nobody has to look
     return Signal(best, advantage.float(), reward, mean)
 
 

@@ -7,7 +7,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -64,8 +64,9 @@ def train(
     """
     began = perf_counter()
     cores = threads or max(1, usable_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-    with joined(device) as place, _asked_to_end() as asked, torch_threads(cores):
+    with joined(device) as place, _asked_to_end() as asked, torch_threads(cores), ExitStack() as ending:
         trainer, earlier, origin = _trainer(config, out, place, cores, resume, init)
+        ending.callback(trainer.close)
         log = Log(out) if place.leads else None
 
         def tell(kind: str, row: dict[str, Any]) -> None:
@@ -84,14 +85,14 @@ def train(
             run.validator = Validator(config, trainer.engine, place.device, cores)
             run.validate()  # before the first batch: what all later figures are compared to
         batch_seconds = 0.0
-        stopped = "instances" if trainer.batches >= config.train.batches else None
+        stopped = "instances" if trainer.instances >= config.train.instances else None
         while stopped is None:
             tick = perf_counter()
             tell("batch", {**trainer.train_batch(), "trained_seconds": run.trained()})
             batch_seconds = max(0.9 * batch_seconds, perf_counter() - tick)
             run.after_batch()
             left = inf if seconds is None else seconds - (perf_counter() - began)
-            if trainer.batches >= config.train.batches:
+            if trainer.instances >= config.train.instances:
                 stopped = "instances"
             elif agreed(place, asked()):
                 stopped = "interrupted"
@@ -121,11 +122,11 @@ class _Run:
     def after_batch(self) -> None:
         """What is due now and then."""
         recipe, every = self.trainer.config.train, self.trainer.config.validation.every
-        done = self.trainer.batches >= recipe.batches
+        done = self.trainer.instances >= recipe.instances
         if every and self.trainer.batches % every == 0 and not done:
             self.validate()
         due = perf_counter() - self.saved_at >= recipe.checkpoint_seconds
-        if due or is_kept(self.trainer.batches * recipe.batch, recipe):
+        if due or is_kept(self.trainer.instances, recipe):
             self.save()
 
     def validate(self) -> None:
@@ -165,8 +166,8 @@ def capture(trainer: Trainer, seconds: float) -> TrainingState:
             tensors[names[parameter]] = held[part]
     average = {} if trainer.average is trainer.network else trainer.average.state_dict()
     return TrainingState(
-        trainer.config, trainer.batches, trainer.batches * trainer.config.train.batch, trainer.steps,
-        seconds, weights=trainer.network.state_dict(), average=average, **moments,
+        trainer.config, trainer.batches, trainer.instances, trainer.steps, seconds,
+        weights=trainer.network.state_dict(), average=average, **moments,
     )  # fmt: skip
 
 
@@ -177,12 +178,11 @@ def restore(trainer: Trainer, state: TrainingState) -> None:
         trainer.average.load_state_dict(state.average or state.weights)
     for name, parameter in trainer.network.named_parameters():
         if name in state.exp_avg:
-            held = {part: getattr(state, part)[name] for part in ("exp_avg", "exp_avg_sq")}
+            held = {part: getattr(state, part)[name] for part in ("step", "exp_avg", "exp_avg_sq")}
             trainer.optimizer.state[parameter] = {
-                "step": state.step[name].clone(),
-                **{part: tensor.to(parameter.device, copy=True) for part, tensor in held.items()},
+                part: tensor.to(parameter.device, copy=True) for part, tensor in held.items()
             }
-    trainer.batches, trainer.steps = state.batches, state.steps
+    trainer.batches, trainer.instances, trainer.steps = state.batches, state.instances, state.steps
 
 
 def _trainer(
@@ -267,7 +267,7 @@ def _card(state: TrainingState, origin: str, figures: dict[str, Any]) -> ModelCa
 def _counters(trainer: Trainer) -> dict[str, int]:
     return {
         "batches": trainer.batches,
-        "instances": trainer.batches * trainer.config.train.batch,
+        "instances": trainer.instances,
         "steps": trainer.steps,
     }
 

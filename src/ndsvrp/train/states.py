@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ndsvrp.engine import base
 from ndsvrp.engine.base import Engine, State
+from ndsvrp.engine.packed import Packed, pack
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.problem import Problem
 from ndsvrp.search.plane import plane
-from ndsvrp.search.start import start
+from ndsvrp.search.start import improve_start
 from ndsvrp.search.stopping import ExponentialCooling
 from ndsvrp.train.config import Recipe
 
@@ -36,6 +38,28 @@ class Learning:
         return self.inputs.showing(self.engine.device_view(self.state))
 
 
+@dataclass(eq=False)
+class Material:
+    """What a CPU makes of problems before a GPU starts on them; any process may."""
+
+    packed: Packed
+    inputs: Inputs
+    side: npt.NDArray[np.float64]  #: (B,) of the problems
+
+
+def material(problems: Sequence[Problem], neighbours: int) -> Material:
+    """One chain per problem."""
+    return Material(pack(problems, np.arange(len(problems)), None, neighbours), _inputs(problems), _side(problems))
+
+
+def _inputs(problems: Sequence[Problem]) -> Inputs:
+    return static_inputs(problems, np.stack([plane(problem) for problem in problems]), "cpu")
+
+
+def _side(problems: Sequence[Problem]) -> npt.NDArray[np.float64]:
+    return np.array([problem.side() for problem in problems])
+
+
 def prepare(
     engine: Engine,
     problems: Sequence[Problem],
@@ -45,19 +69,26 @@ def prepare(
     device: torch.device,
     policy: Deconstruct | None = None,
     rule: base.Rule = "related",
+    made: Material | None = None,
 ) -> Learning:
     """Start solutions, improved by J improvement steps of a rule, or of the policy if one is given."""
-    state = start(engine, problems, np.arange(len(problems)), seed, rounds=recipe.start_rounds, first=first)
-    inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), device)
+    if made is None:
+        state = engine.start(problems, np.arange(len(problems)), first=first)
+        inputs, side = _inputs(problems), _side(problems)
+    else:
+        gpu: Any = engine  # nobody else takes what is packed
+        state, inputs, side = gpu.begin(made.packed, first=first), made.inputs, made.side
+    improve_start(engine, state, seed, recipe.start_rounds)
     removals = min(recipe.removals, problems[0].customers)
-    learning = Learning(engine, state, inputs, removals)
+    learning = Learning(engine, state, inputs.on(device), removals)
     cooling = ExponentialCooling(recipe.hot, recipe.cold)
-    side = np.array([problem.side() for problem in problems])
+    sides: Any = np.repeat(side[:, None], recipe.warm_up_rollouts, axis=1)
+    if device.type == "cuda":
+        sides = torch.as_tensor(sides, device=device)  # once, so that the steps need not wait for each other
     for j in range(recipe.improvement_steps):
-        temperature = cooling(j / max(1, recipe.improvement_steps - 1)) * side
         removed = None if policy is None else policy(learning.shown(), j)
-        heat = np.repeat(temperature[:, None], recipe.warm_up_rollouts, axis=1)
         rebuilding = reconstruction(recipe, removals, rule=rule if policy is None else None)
+        heat = cooling(j / max(1, recipe.improvement_steps - 1)) * sides
         engine.rebuild(state, rebuilding, removed, heat, seed, j)
     return learning
 

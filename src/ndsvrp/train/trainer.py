@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, field
-from time import perf_counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,15 +16,19 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from ndsvrp.engine.base import Engine
+from ndsvrp.policy.draws import Draws, draw_by_number, key_of
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.recorded import Recordings, low_precision
-from ndsvrp.policy.rollout import Draws, Rollouts, Sampler, draw
+from ndsvrp.policy.rollout import Rollouts, Sampler
 from ndsvrp.train.config import TrainConfig
-from ndsvrp.train.data import Batch, Share, draw_batch
+from ndsvrp.train.data import Batch, Share
+from ndsvrp.train.drawing import Ahead, Helpers, Task
 from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
 from ndsvrp.train.states import Learning, prepare, reconstruction
+from ndsvrp.train.stopwatch import Stopwatch
 
+HELPERS = 6  # processes at most that make batches for a GPU
 APART = 1 << 32  # added to the number of an iteration or a step, so that training and improvement draw apart
 
 
@@ -34,7 +36,8 @@ APART = 1 << 32  # added to the number of an iteration or a step, so that traini
 class Trainer:
     """A run between two checkpoints: weights, optimizer, counters.
 
-    The same numbers of processes and threads take the same trajectory.
+    The same numbers of processes and threads take the same trajectory. On a GPU an iteration is launched while the one
+    before is still under way: nothing is read before the batch is over.
     """
 
     config: TrainConfig
@@ -45,26 +48,29 @@ class Trainer:
     processes: int = 1
     threads: int = 1
     batches: int = 0  #: done so far
+    instances: int = 0  #: seen in them, by all processes
     steps: int = 0  #: of the optimizer
-    seconds: dict[str, float] = field(default_factory=dict)  #: where the time of the last batch went
 
     def __post_init__(self) -> None:
-        recipe = self.config.train
+        recipe, on_gpu = self.config.train, self.device.type == "cuda"
         self.network.to(self.device).train()
         self.average = deepcopy(self.network).requires_grad_(False) if recipe.average else self.network
         self.optimizer = torch.optim.Adam(
-            self.network.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay
-        )
+            self.network.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay,
+            fused=on_gpu,
+        )  # fmt: skip
         self.sampler = Sampler(self.network)
         gradients = [torch.zeros_like(parameter) for parameter in self.network.parameters()]
         for parameter, gradient in zip(self.network.parameters(), gradients, strict=True):
             parameter.grad = gradient  # they stay where they are: recordings add to them
         # Processes exchange gradients while these are computed, which cannot be recorded.
-        recorded = self.device.type == "cuda" and self.processes == 1
+        recorded = on_gpu and self.processes == 1
         self.gradient: Callable[..., Tensor] = Recordings(self._gradient, gradients) if recorded else self._gradient
-        self._drawing = ThreadPoolExecutor(1)
-        self._awaited: Future[Batch] | None = None
+        self.draw: Callable[..., Draws] = Recordings(draw_by_number) if on_gpu else draw_by_number
+        self._watch = Stopwatch(self.device)
         self.share = Share.of(recipe.batch, self.rank, self.processes)
+        self._helpers: Helpers | None = None
+        self._ahead: Ahead | None = None
         self.parallel: Any = DistributedDataParallel(self.network) if self.processes > 1 else self.network
 
     # --- Algorithm 1 -------------------------------------------------------------------------
@@ -72,60 +78,60 @@ class Trainer:
     def train_batch(self) -> dict[str, Any]:
         """Lines 4 to 19 for the next batch of instances. Returns what there is to log."""
         recipe = self.config.train
-        self.seconds = {}
-        with self._timed("generate"):
+        with self._watch.timed("generate"):
             batch = self._next_batch()  # line 4
-        with self._timed("start"):
+        with self._watch.timed("start"):
             policy = self._improvement_policy(batch) if recipe.warm_up == "policy" else None
             learning = prepare(  # lines 5 to 8
-                self.engine, batch.problems, recipe, self._seed(batch), self.share.first, self.device, policy
-            )
+                self.engine, batch.problems, recipe, self._seed(batch), batch.share.first, self.device, policy,
+                made=batch.material,
+            )  # fmt: skip
         before = learning.state.costs().mean()
         every = recipe.step_every or recipe.iterations
         rows = []
-        norm = rate = 0.0
         for i in range(recipe.iterations):  # line 9
             last = (i + 1) % every == 0 or i + 1 == recipe.iterations
             together = min(every, recipe.iterations - i // every * every)  # iterations of this optimizer step
             taught, loss = self._iteration(batch, learning, i, 1.0 / together, last=last)
-            rows.append([taught.reward.mean(), taught.mean.mean(), (taught.reward > 0).double().mean(), loss])
+            improved = (taught.reward > 0).double().mean()
+            rows.append(torch.stack([taught.reward.mean(), taught.mean.mean(), improved, loss.double()]))
             if last:
-                with self._timed("optimizer"):
+                with self._watch.timed("optimizer"):
                     rate = self.learning_rate()
                     norm = self._step(rate)  # line 19
-        reward, mean, improved, loss = over_processes(torch.tensor(rows, dtype=torch.float64).mean(dim=0)).tolist()
+        reward, mean, improved, loss = over_processes(torch.stack(rows).mean(dim=0)).tolist()
         self.batches += 1
+        self.instances += batch.share.batch
         return {
-            "batch": self.batches, "instances": self.batches * recipe.batch, "steps": self.steps,
+            "batch": self.batches, "instances": self.instances, "steps": self.steps,
             "problem": batch.problem, "customers": batch.customers,
             "cost_before": float(before), "cost_after": float(learning.state.costs().mean()),
             "best_reward": reward, "mean_reward": mean, "improved": improved, "loss": loss,
-            "gradient": norm, "learning_rate": rate, "seconds": dict(self.seconds),
+            "gradient": float(norm), "learning_rate": rate, "seconds": self._watch.seconds(),
         }  # fmt: skip
 
     def _iteration(
         self, batch: Batch, learning: Learning, i: int, weight: float, *, last: bool
-    ) -> tuple[Signal, float]:
+    ) -> tuple[Signal, Tensor]:
         """Lines 10 to 17: K rollouts, their rewards, the gradient of the best, which is kept."""
         recipe = self.config.train
-        with self._timed("rollout"):
+        with self._watch.timed("rollout"):
             inputs = learning.shown()
             draws = self._draws(batch, i, recipe.rollouts, learning.removals)
             rollouts = self._roll_out(inputs, draws)  # line 10
-        with self._timed("evaluate"):
+        with self._watch.timed("evaluate"):
             change = self.engine.evaluate(  # lines 11 to 13, and 17
                 learning.state, reconstruction(recipe, learning.removals), rollouts.removed, recipe.rollouts,
                 self._seed(batch), APART + i, keep_best=True,
             )  # fmt: skip
-        with self._timed("gradient"), self._apart(last):
+        with self._watch.timed("gradient"), self._apart(last):
             taught = signal(torch.as_tensor(change), scale=recipe.scale_advantage)  # lines 14 and 15
-            best = taught.best.to(self.device)
-            rows = torch.arange(len(best), device=self.device)
+            rows = torch.arange(len(taught.best), device=self.device)
             loss = self.gradient(  # line 16
-                rollouts.removed[rows, best, None], draws.seeds[rows, best, None],
-                weight * taught.advantage.to(self.device), *inputs.tensors(),
+                rollouts.removed[rows, taught.best, None], draws.seeds[rows, taught.best, None],
+                weight * taught.advantage, *inputs.tensors(),
             )  # fmt: skip
-            return taught, float(loss) / weight
+            return taught, loss / weight
 
     def _gradient(self, removed: Tensor, seeds: Tensor, advantage: Tensor, *inputs: Tensor) -> Tensor:
         """Add the gradient of the loss of the best rollouts, (B, 1, M) and (B, 1, bits), to that of the weights."""
@@ -135,7 +141,7 @@ class Trainer:
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
-    def _step(self, rate: float) -> float:
+    def _step(self, rate: float) -> Tensor:
         """The optimizer step at this learning rate; returns the norm of the gradient before it is clipped."""
         recipe = self.config.train
         limit = recipe.clip_gradient or math.inf
@@ -150,7 +156,7 @@ class Trainer:
             decay = min(recipe.average, self.steps / (10.0 + self.steps))
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.average.parameters()), list(self.network.parameters()), 1.0 - decay)
-        return float(norm)
+        return norm
 
     def learning_rate(self) -> float:
         """Of the next step: rising over the first steps of a run, then along the schedule."""
@@ -163,17 +169,21 @@ class Trainer:
         return recipe.learning_rate * rise * fall
 
     def _next_batch(self) -> Batch:
-        """Drawn by a thread while the one before is worked on."""
-        awaited, self._awaited = self._awaited, None
-        batch = awaited.result() if awaited is not None else self._draw(self.batches)
-        if batch.number != self.batches:  # a checkpoint was restored meanwhile
-            batch = self._draw(self.batches)
-        if self.batches + 1 < self.config.train.batches:
-            self._awaited = self._drawing.submit(self._draw, self.batches + 1)
-        return batch
+        """Made while those before are worked on: by a thread, or for a GPU by processes."""
+        if self._ahead is None:
+            if self.device.type == "cuda":
+                count = max(1, min(HELPERS, self.threads - 1))
+                self._helpers = Helpers(Task(self.config, self.share, self.config.train.removals), count)
+                self._ahead = Ahead(self._helpers, count)
+            else:
+                self._ahead = Ahead(Task(self.config, self.share), 1)
+        return self._ahead.take(self.batches)
 
-    def _draw(self, number: int) -> Batch:
-        return draw_batch(self.config.data, self.config.train.seed, number, self.share)
+    def close(self) -> None:
+        """Let nobody make batches that will not be asked for."""
+        for maker in (self._ahead, self._helpers):
+            if maker is not None:
+                maker.close()
 
     # --- randomness: everything by the number of the instance ----------------------------------
 
@@ -183,12 +193,9 @@ class Trainer:
         return int(words[0] >> 1)
 
     def _draws(self, batch: Batch, i: int, rollouts: int, removals: int) -> Draws:
-        bits = self.network.config.seed_bits
-        parts = [
-            draw(np.random.default_rng((self.config.train.seed, batch.first + b, 3, i)), 1, rollouts, removals, bits)
-            for b in range(len(batch.problems))
-        ]
-        return Draws(*(torch.cat(part) for part in zip(*parts, strict=True))).on(self.device)
+        numbers = torch.arange(batch.first, batch.first + len(batch.problems), device=self.device)
+        key = _on_device(key_of(self.config.train.seed, 3, i), self.device)
+        return self.draw(numbers, key, rollouts=rollouts, removals=removals, bits=self.network.config.seed_bits)
 
     # --- rollouts ------------------------------------------------------------------------------
 
@@ -209,10 +216,8 @@ class Trainer:
         """While gradients accumulate, processes need not exchange them."""
         return nullcontext() if last or self.processes == 1 else self.parallel.no_sync()
 
-    @contextmanager
-    def _timed(self, part: str) -> Iterator[None]:
-        began = perf_counter()
-        yield
-        if self.device.type == "cuda":  # else the part that waits first would pay for all before it
-            torch.cuda.synchronize()
-        self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - began
+
+def _on_device(numbers: list[int], device: torch.device) -> Tensor:
+    """Whole numbers as a tensor. Memory that the GPU reads by itself: nobody waits for the copy."""
+    held = torch.tensor(numbers)
+    return held if device.type == "cpu" else held.pin_memory().to(device, non_blocking=True)

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from ndsvrp.engine.base import Engine
+from ndsvrp.policy.draws import draw
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.policy import Policy
-from ndsvrp.policy.rollout import draw
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Deconstruction
 from ndsvrp.search.solve import solve

@@ -1,0 +1,169 @@
+"""Problems as the GPU takes them: one block of bytes per kind, made without a GPU, in any process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import ndsvrp._core as _core
+from ndsvrp.engine.base import Ints
+from ndsvrp.engine.cpu import first_tour, instance_fields, tour_of
+from ndsvrp.engine.device import INSTANCE
+from ndsvrp.engine.placement import Kind, Shape, longest_route, typical_route
+from ndsvrp.engine.ticks import Ticks
+from ndsvrp.problem import Problem
+from ndsvrp.solution import Solution
+
+AT_ONCE = 1 << 24  # pairs of customers that are compared at once for neighbour lists
+POINTERS = tuple(name for name in INSTANCE.names or () if INSTANCE[name] == np.uint64)
+
+
+@dataclass(eq=False)
+class PackedGroup:
+    """The chains whose problems are of one kind."""
+
+    shape: Shape
+    members: Ints  #: (m,) numbers of the chains in the batch
+    which: Ints  #: (m,) problem of each chain, within the group
+    table: npt.NDArray[Any]  #: (problems,) of `INSTANCE`; its pointers count from the begin of the block
+    block: npt.NDArray[np.uint8]  #: room for the table, and behind it the arrays
+    tours: Ints  #: (problems, longest) first solutions
+    lengths: Ints  #: (problems,) of them
+
+
+@dataclass(eq=False)
+class Packed:
+    """A batch of problems with the chains to work on them."""
+
+    problems: tuple[Problem, ...]
+    which: Ints
+    per_unit: npt.NDArray[np.float64]  #: (chains,) ticks per unit
+    groups: list[PackedGroup]
+
+
+def pack(problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None, neighbours: int) -> Packed:
+    """All that `start` does before it needs the GPU."""
+    which = np.ascontiguousarray(which, np.int32)
+    ticks = [Ticks(problem) for problem in problems]
+    fields = [instance_fields(t) for t in ticks]
+    kinds = [_kind(f) for f in fields]
+    groups = []
+    for kind in dict.fromkeys(kinds[i] for i in which):
+        inside = [i for i, other in enumerate(kinds) if other == kind]
+        members = np.flatnonzero(np.isin(which, inside)).astype(np.int32)
+        within = np.searchsorted(inside, which[members]).astype(np.int32)
+        mine = [fields[i] for i in inside]
+        shape = Shape(
+            kind,
+            tuple(len(f["demand"]) - 1 for f in mine),
+            max(longest_route(f["demand"], f["capacity"]) for f in mine),
+            max(typical_route(f["demand"], f["capacity"]) for f in mine),
+        )
+        tours = [first_tour(ticks[i]) if init is None else tour_of(init) for i in inside]
+        groups.append(PackedGroup(shape, members, within, *_block(mine, neighbours), *_rows(tours)))
+    return Packed(tuple(problems), which, np.array([ticks[i].per_unit for i in which]), groups)
+
+
+def upload(torch: Any, group: PackedGroup, device: str = "cuda") -> Any:
+    """The block on the GPU, pointers and neighbour lists filled in."""
+    block = torch.empty(group.block.size, dtype=torch.uint8, device=device)
+    table = group.table.copy()
+    for name in POINTERS:
+        table[name] += (table[name] > 0) * np.uint64(block.data_ptr())
+    group.block[: table.nbytes] = table.view(np.uint8)
+    block.copy_(torch.as_tensor(group.block))
+    if group.shape.kind.distance != "Matrix":
+        _fill_near(torch, group.table, block)
+    return block
+
+
+def near_by_points(torch: Any, x: Any, y: Any, count: int) -> Any:
+    """(B, n+1, count) int32 neighbours of each customer, nearest first, without the depot, whose own are 0.
+
+    x, y: (B, n+1) float32. As neighbours.hpp has it: by the square of the distance in float32, then by number.
+    """
+    batch, nodes = x.shape
+    near = x.new_zeros((batch, nodes, count), dtype=torch.int32)
+    number = torch.arange(1, nodes, device=x.device)
+    step = max(1, AT_ONCE // (batch * nodes))
+    for begin in range(1, nodes, step) if count else ():
+        end = min(nodes, begin + step)
+        across, up = (z[:, begin:end, None] - z[:, None, 1:] for z in (x, y))
+        square = across.mul_(across).add_(up.mul_(up))  # one rounding per operation, as there
+        key = (square.view(torch.int32).long() << 32) | number  # floats above 0 stand in the order of their bits
+        key.diagonal(begin - 1, 1, 2).fill_(torch.iinfo(torch.int64).max)
+        near[:, begin:end] = key.topk(count, largest=False).values & 0xFFFFFFFF
+    return near
+
+
+def _fill_near(torch: Any, table: npt.NDArray[Any], block: Any) -> None:
+    """Neighbour lists where there is room for them. Problems of one size that stand together are done together."""
+
+    def part(name: str, first: int, count: int, length: int, kind: Any) -> Any:
+        """(count, length) of the arrays of so many problems."""
+        begin, room = int(table[name][first]), _room(4 * length)
+        return block[begin : begin + count * room].view(kind).view(count, room // 4)[:, :length]
+
+    first = 0
+    for (n, each), run in groupby(zip(table["n"].tolist(), table["near_count"].tolist(), strict=True)):
+        count = len(list(run))
+        x, y = (part(name, first, count, n + 1, torch.float32) for name in "xy")
+        part("near", first, count, (n + 1) * each, torch.int32).copy_(near_by_points(torch, x, y, each).flatten(1))
+        first += count
+
+
+def _block(fields: list[dict[str, Any]], neighbours: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
+    """Records, and room for them with their arrays behind: array by array, each of all problems."""
+    table = np.zeros(len(fields), INSTANCE)
+    for record, problem in zip(table, fields, strict=True):
+        n = len(problem["demand"]) - 1
+        record["n"], record["near_count"] = n, min(neighbours, n - 1)
+        record["sorts"] = len(problem["sort_weight"]) - 1
+    arrays = [{**problem, "near": _near(problem, neighbours)} for problem in fields]
+    parts, used = [], _room(table.nbytes)
+    for name in arrays[0]:
+        for i, problem in enumerate(arrays):
+            value = problem[name]
+            if isinstance(value, np.ndarray):
+                table[name][i] = used
+                parts.append((used, np.ascontiguousarray(value).reshape(-1).view(np.uint8)))
+                used += _room(value.nbytes)
+            elif value is not None:
+                table[name][i] = value
+    durations = table["time"] > 0
+    table["time"] = np.where(durations, table["time"], table["length"])
+    block = np.zeros(used, np.uint8)
+    for at, data in parts:
+        block[at : at + data.size] = data
+    return table, block
+
+
+def _near(problem: dict[str, Any], neighbours: int) -> Ints:
+    """Neighbour lists by a matrix; for points no more than room for them: the GPU makes these."""
+    if problem["length"] is not None:
+        return np.asarray(_core.make_instance(**problem, near_count=neighbours).near)
+    n = len(problem["demand"]) - 1
+    return np.zeros((n + 1, min(neighbours, n - 1)), np.int32)
+
+
+def _rows(tours: list[Ints]) -> tuple[Ints, Ints]:
+    """Tours one below the other, and their lengths."""
+    rows = np.zeros((len(tours), max(1, *(len(tour) for tour in tours))), np.int32)
+    for row, tour in zip(rows, tours, strict=True):
+        row[: len(tour)] = tour
+    return rows, np.array([len(tour) for tour in tours], np.int32)
+
+
+def _kind(fields: dict[str, Any]) -> Kind:
+    distance = "Matrix" if fields["length"] is not None else "FloatPoints" if fields["xd"] is None else "WholePoints"
+    return Kind(fields["due"] is not None, fields["prize"] is not None, distance)  # type: ignore[arg-type]
+
+
+def _room(size: int) -> int:
+    """Bytes that an array takes: everything begins at a multiple of 16."""
+    return -(-size // 16) * 16

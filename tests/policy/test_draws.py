@@ -1,0 +1,114 @@
+"""Random numbers by number: a function of instance and key alone, and as good as a generator's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from ndsvrp.policy.draws import WORD, Draws, _mix, draw_by_number, key_of
+
+KEY = (5, 3, 7)
+
+
+def drawn(first: int, count: int, rollouts: int = 8, removals: int = 3, bits: int = 5, key: tuple[int, ...] = KEY):  # type: ignore[no-untyped-def]
+    return draw_by_number(torch.arange(first, first + count), torch.tensor(key_of(*key)), rollouts, removals, bits)
+
+
+def numbers(draws: Draws) -> np.ndarray:
+    """(B, K): the seeds as whole numbers."""
+    return (draws.seeds.numpy().astype(int) << np.arange(draws.seeds.shape[-1])).sum(-1)
+
+
+def by_hand(number: int, rollouts: int, removals: int, bits: int) -> tuple[list[int], list[float]]:
+    """The same in whole numbers of Python, which have no overflow."""
+
+    def mix(x: int) -> int:
+        x = (x ^ (x >> 16)) * 0x21F0AAAD % 2**32
+        x = (x ^ (x >> 15)) * 0x735A2D97 % 2**32
+        return x ^ (x >> 15)
+
+    key = key_of(*KEY)
+    low, high = number % 2**32, number >> 32
+    first, second = (mix(mix(low ^ key[i]) ^ high ^ key[i + 1]) for i in (0, 2))
+
+    def words(count: int, kind: int) -> list[int]:
+        return [mix(mix((place + first) % 2**32) ^ second ^ kind) for place in range(count)]
+
+    each = words(2**bits, 0x3C6EF372)
+    seeds = sorted(range(2**bits), key=lambda s: (each[s], s))[:rollouts]
+    return seeds, [(word >> 8) / 2**24 for word in words(rollouts * removals, 0x1BD11BDA)]
+
+
+@pytest.mark.parametrize("number", [0, 1, 77, 2**32 - 1, 2**32 + 77, 2**45 + 3])
+def test_by_hand(number: int) -> None:
+    draws = drawn(number, 1)
+    seeds, uniforms = by_hand(number, 8, 3, 5)
+    assert numbers(draws)[0].tolist() == seeds
+    assert draws.uniforms.flatten().tolist() == uniforms
+
+
+def test_mixing_is_one_to_one_and_spreads() -> None:
+    """Neighbours differ in half of their bits, and no two numbers become the same."""
+    words = torch.cat([torch.arange(1 << 16), WORD - torch.arange(1 << 16), torch.arange(1 << 16) << 16])
+    mixed = _mix(words)
+    assert int(mixed.min()) >= 0 and int(mixed.max()) <= WORD
+    assert len(mixed.unique()) == len(words.unique())
+    for bit in range(32):
+        changed = (_mix(words ^ (1 << bit)) ^ mixed).numpy()
+        flips = [float(np.mean(changed >> to & 1)) for to in range(32)]
+        assert min(flips) > 0.46 and max(flips) < 0.54, bit
+
+
+@pytest.mark.parametrize("rollouts", [8, 40])
+def test_parts_of_a_batch_draw_what_the_whole_does(rollouts: int) -> None:
+    whole = drawn(10, 6, rollouts)
+    parts = [drawn(10, 1, rollouts), drawn(11, 3, rollouts), drawn(14, 2, rollouts)]
+    for entry in (0, 1):
+        assert torch.equal(torch.cat([part[entry] for part in parts]), whole[entry])
+
+
+@pytest.mark.parametrize("rollouts", [8, 40])
+def test_instances_and_keys_draw_apart(rollouts: int) -> None:
+    """Any other instance or key: half of all bits of the seeds are others, and no uniform number is the same."""
+    ours = drawn(0, 400, rollouts)
+    for other in (drawn(400, 400, rollouts), drawn(0, 400, rollouts, key=(5, 3, 8)), drawn(1 << 32, 400, rollouts)):
+        assert float((ours.seeds != other.seeds).float().mean()) == pytest.approx(0.5, abs=0.01)
+        assert float((ours.uniforms == other.uniforms).float().mean()) < 1e-4
+    kinds = np.corrcoef(numbers(ours)[:, 0], ours.uniforms[:, 0, 0].numpy())
+    assert abs(kinds[0, 1]) < 0.15, "seeds and uniform numbers of an instance have nothing to do with each other"
+
+
+@pytest.mark.parametrize("rollouts", [1, 7, 31, 32])
+def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
+    draws = drawn(0, 4000, rollouts)
+    found = numbers(draws)
+    assert draws.seeds.dtype == torch.float32 and draws.seeds.shape == (4000, rollouts, 5)
+    assert all(len(set(row)) == rollouts for row in found)
+    counts = np.bincount(found[:, 0], minlength=32)  # every number is as likely as any other to come first
+    assert ((counts - 125) ** 2 / 125).sum() < 61.1  # chi-square, 31 degrees of freedom, 0.1 %
+
+
+def test_seeds_come_again_when_there_are_too_few() -> None:
+    found = numbers(drawn(0, 40, 33))
+    assert all(len(set(row)) < 33 for row in found)
+    counts, expected = np.bincount(found.ravel(), minlength=32), 40 * 33 / 32
+    assert ((counts - expected) ** 2 / expected).sum() < 61.1
+
+
+def test_seeds_of_the_default_network() -> None:
+    assert [len(set(numbers(drawn(0, 1, k, 1, 10))[0])) for k in (128, 1024)] == [128, 1024]
+    assert len(set(numbers(drawn(0, 1, 1025, 1, 10))[0])) < 1000
+
+
+def test_uniforms() -> None:
+    uniforms = drawn(3, 100, 128, 15, 10).uniforms
+    assert uniforms.dtype == torch.float32 and uniforms.shape == (100, 128, 15)
+    assert 0 <= float(uniforms.min()) < 1e-4 and 0.9999 < float(uniforms.max()) < 1
+    flat = uniforms.flatten().double().numpy()
+    counts, expected = np.bincount((flat * 100).astype(int), minlength=100), flat.size / 100
+    assert ((counts - expected) ** 2 / expected).sum() < 149  # chi-square, 99 degrees of freedom, 0.1 %
+    for lag in (1, 2, 15, 128):
+        assert abs(np.corrcoef(flat[lag:], flat[:-lag])[0, 1]) < 4 / flat.size**0.5
+    rows = uniforms.flatten(1).numpy()
+    assert abs(np.corrcoef(rows[1:].ravel(), rows[:-1].ravel())[0, 1]) < 4 / flat.size**0.5
