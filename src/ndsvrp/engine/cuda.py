@@ -10,17 +10,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import ndsvrp._core as _core
-from ndsvrp.engine.base import Ints, Recipe, View
+from ndsvrp.engine.base import Ints, Numbers, Recipe, View
 from ndsvrp.engine.cpu import (
     NEIGHBOURS,
     check_removal,
     check_shape,
+    drawn_as,
     first_tour,
     given_removals,
     instance_fields,
@@ -100,14 +102,30 @@ class CudaState:
         """(chains,) required customers that those best solutions leave out."""
         return np.asarray(self.column(MISSING).cpu().numpy(), np.int32)
 
+    def numbers(self) -> Numbers:
+        """All three in one read."""
+        torch, made = self.device.torch, [group.made.min() for group in self.groups]
+        columns = torch.stack([self.column(column) for column in (COST, BEST_COST, MISSING)])
+        read = torch.cat([columns.reshape(-1), torch.stack(made)]).cpu().numpy()
+        _refuse_too_little_room(read[columns.numel() :])
+        cost, best, missing = read[: columns.numel()].reshape(3, -1)
+        return Numbers(cost / self._units, best / self._units, missing.astype(np.int32))
+
+    @cached_property
+    def _units(self) -> npt.NDArray[np.float64]:
+        return np.asarray(self.per_unit.cpu().numpy())
+
     def _numbers(self, column: int) -> npt.NDArray[np.float64]:
         self.check()
         return np.asarray((self.column(column) / self.per_unit).cpu().numpy())
 
     def check(self) -> None:
         """Refuse to go on if a step found too little room: that would be a mistake of `placement.py`."""
-        if any(bool((group.made < 0).any()) for group in self.groups):
-            raise EngineError("a reconstruction found too little room on the GPU; please report this")
+        _refuse_too_little_room(self.made())
+
+    def made(self) -> Ints:
+        """(chains,) steps made by the last call, by group; less than 0: one found too little room."""
+        return np.concatenate([group.made.cpu().numpy() for group in self.groups])
 
 
 @dataclass
@@ -125,7 +143,7 @@ class CudaEngine:
     # --- start ---------------------------------------------------------------------------------
 
     def start(
-        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int = 0
+        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int | Ints = 0
     ) -> CudaState:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
         which = np.ascontiguousarray(which, np.int32)
@@ -146,7 +164,7 @@ class CudaEngine:
         return CudaState(tuple(problems), which, groups, per_unit, self.device)
 
     def _group(
-        self, kind: Kind, fields: list[dict[str, Any]], members: Ints, which: npt.NDArray[Any], first: int
+        self, kind: Kind, fields: list[dict[str, Any]], members: Ints, which: npt.NDArray[Any], first: int | Ints
     ) -> Group:
         torch = self.device.torch
         shape = Shape(
@@ -171,7 +189,7 @@ class CudaEngine:
 
         records = torch.zeros((count, len(RECORD)), dtype=torch.int64, device="cuda")
         return Group(
-            shape, members, instances, ints(which), ints(members), ints(members + first), memory, records,
+            shape, members, instances, ints(which), ints(members), ints(drawn_as(first, members)), memory, records,
             ints(np.zeros(count)),
         )  # fmt: skip
 
@@ -272,8 +290,9 @@ class CudaEngine:
                 break
             end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
             self._improve(state, recipe, given, heat, begin, end, seed, iteration, stop_at)
-            made += sum(int(group.made.sum()) for group in state.groups)
-            state.check()
+            steps_made = state.made()  # waits for the GPU
+            _refuse_too_little_room(steps_made)
+            made += int(steps_made.sum())
             self._pace = (time.perf_counter() - now) / (end - begin)
             begin = end
         return made
@@ -418,6 +437,11 @@ class CudaEngine:
     def _launch_chains(self, group: Group, name: str, grid: int, threads: int, *arguments: Any) -> None:
         kernel = self.device.kernel("chains", name, _macros(group.shape.kind, None, 1))
         self.device.launch(kernel, grid, threads, 0, self._plan(group, None, None), *arguments)
+
+
+def _refuse_too_little_room(made: Ints) -> None:
+    if np.any(made < 0):
+        raise EngineError("a reconstruction found too little room on the GPU; please report this")
 
 
 def _kind(fields: dict[str, Any]) -> Kind:

@@ -25,6 +25,7 @@ class Policy:
         self._inputs: Inputs | None = None
 
     on_device = True  #: it takes views as engines have them, and answers in kind
+    batched = True  #: it takes several problems at once
 
     def __call__(self, situation: Situation) -> Any:
         """(chains, K, M) int32 customers, in the order of reinsertion; no rollouts if time was up before.
@@ -45,5 +46,7 @@ class Policy:
         if self._inputs is None or self._coordinates is not situation.coordinates:
             problem, self._coordinates = situation.problem, situation.coordinates
             matrix = None if problem.distance is None else problem.distance / problem.side()
-            self._inputs = static_inputs([problem], situation.coordinates, self.device, matrix)
+            chains = len(situation.coordinates) // len(situation.problems)
+            problems = [p for p in situation.problems for _ in range(chains)] if situation.problems[1:] else [problem]
+            self._inputs = static_inputs(problems, situation.coordinates, self.device, matrix)
         return self._inputs
