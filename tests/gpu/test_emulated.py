@@ -13,11 +13,13 @@ import pytest
 
 from gpu import agree
 from gpu.emulated import COMPILER, EmulatedDevice
-from ndsvrp import Solution
+from ndsvrp import Settings, Solution
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.search.asa import Search
 from ndsvrp.search.start import start
+from ndsvrp.search.stopping import Budget
 from parity.problems import random_problem
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -55,6 +57,25 @@ def test_same_routes_as_the_cpu(variant: str, source: str, placement: str) -> No
 def test_kinds_mixed_in_one_batch() -> None:
     mixed = [random_problem(i, v, "none", customers=6 + i) for i, v in enumerate(("cvrp", "pcvrp", "cvrp"))]
     agree.compare(mixed, [1, 0, 2, 1], 2, 1, engine("global"))
+
+
+@pytest.mark.parametrize("kinds", [("cvrp", "cvrp"), ("cvrp", "pcvrp", "cvrp")])
+def test_a_batch_is_searched_as_on_the_cpu_alone(kinds: tuple[str, ...]) -> None:
+    problems = [random_problem(i, kind, "none", customers=9) for i, kind in enumerate(kinds)]
+    settings = Settings(ruin="related", chains=3, rollouts=3, removals=4, orders=2, threshold=1.0)
+
+    def search(engine: Any, problems: list[Any]) -> list[Any]:
+        it = Search(problems, engine, settings, Budget(seconds=600, iterations=3), seed=1, start_rounds=2)
+        assert it.run() == "iterations"
+        numbers = it.state.numbers()  # type: ignore[union-attr]
+        for one, other in zip(numbers, (it.state.costs(), it.state.best_costs(), it.state.missing()), strict=True):  # type: ignore[union-attr]
+            assert np.array_equal(one, other) and one.dtype == other.dtype
+        courses = [[(point.iteration, point.cost) for point in trace] for trace in it.traces]
+        return list(zip(it.best(), courses, numbers.costs.reshape(len(problems), -1).tolist(), strict=True))
+
+    cuda = engine("global")
+    assert search(cuda, problems) == [one for problem in problems for one in search(CpuEngine(), [problem])]
+    assert "replace_chains" in {name for name, _ in near(cuda)}
 
 
 def test_rollouts_that_do_not_fit_are_weighed_in_global_memory() -> None:

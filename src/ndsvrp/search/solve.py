@@ -236,9 +236,10 @@ def _search(
     except KeyboardInterrupt:
         stopped = "interrupted"
         search.note_best()
+    found, seconds = search.best(), search.elapsed()
     outcomes = [
-        _judged(problem, solution, search, chosen, stopped, tuple(trace), limits)
-        for problem, solution, trace in zip(problems, search.best(), search.traces, strict=True)
+        _judged(problem, solution, search, chosen, stopped, seconds, tuple(trace), limits)
+        for problem, solution, trace in zip(problems, found, search.traces, strict=True)
     ]
     return outcomes, stopped
 
@@ -249,6 +250,7 @@ def _judged(
     search: Search,
     chosen: Plan,
     stopped: str,
+    seconds: float,
     trace: tuple[TracePoint, ...],
     limits: dict[str, Any],
 ) -> Result | NoSolutionError:
@@ -268,7 +270,7 @@ def _judged(
         report,
         search.seed,
         stopped,
-        search.elapsed(),
+        seconds,
         search.iteration,
         search.reconstructions // len(search.problems),
         settings={**used, "limits": limits, **asdict(chosen.settings)},
