@@ -154,20 +154,27 @@ def limits_command(
 
 @app.command("gpu")
 def gpu_command(
-    sizes: Annotated[str, typer.Option(metavar="N,N", help="Customers of the generated instances.")] = "500",
-    variants: Annotated[
-        str, typer.Option(metavar="NAMES", help="Kinds of the generated instances.")
-    ] = "cvrp,vrptw,pcvrp",
-    chains: Annotated[int, typer.Option(min=1, metavar="N", help="Solutions side by side.")] = 128,
+    sizes: Annotated[str, typer.Option(metavar="N,N", help="Customers of the instances for the engine alone.")] = "500",
+    variants: Annotated[str, typer.Option(metavar="NAMES", help="Kinds of these instances.")] = "cvrp,vrptw,pcvrp",
+    chains: Annotated[int, typer.Option(min=1, metavar="N", help="Solutions side by side; bars are for 128.")] = 128,
+    only: Annotated[
+        str, typer.Option(metavar="NAMES", help="Measure only these parts.")
+    ] = "engine,iteration,search,training,memory",
     out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per measurement.")] = None,
 ) -> None:
-    """Measure the GPU engine: rollouts evaluated in parallel, steps in sequence."""
+    """Measure a GPU: the engine alone, an iteration of a search part by part, whole searches, training, memory.
+
+    Ends with a table of the measurements that have a bar, a value that an H200 should reach.
+    """
     from ndsvrp.bench import gpu
 
     if out is not None:
         _prepare(out)
     counts = [_count(word) for word in sizes.split(",")]
-    gpu.run(counts, variants.split(","), chains, out=out, progress=lambda row: say(gpu.line(row)))
+    rows = gpu.run(
+        counts, variants.split(","), chains, out=out, progress=lambda row: say(gpu.line(row)), only=only.split(",")
+    )
+    console().print(gpu.table(rows))
 
 
 def _count(word: str) -> int:
