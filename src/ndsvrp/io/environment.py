@@ -55,8 +55,8 @@ def _cpu() -> str:
 
 @cache
 def _commit() -> str | None:
-    """The commit of the checkout this file lies in, ending in -dirty if something in it has been changed; where git does
-    not know, the one that NDSVRP_COMMIT names, if any."""
+    """The commit of the checkout this file lies in, ending in -dirty if something in it has been changed; where git
+    does not know, the one that NDSVRP_COMMIT names, if any."""
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return os.environ.get(COMMIT)
