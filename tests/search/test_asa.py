@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ndsvrp import Problem, Progress, Settings, generate, solve
+from ndsvrp import Problem, Progress, Settings, Situation, generate, solve
 from ndsvrp.engine.base import Numbers
 from ndsvrp.search.asa import Search
 from ndsvrp.search.stopping import Budget
@@ -177,6 +178,28 @@ def test_trace_has_what_an_interrupted_iteration_found() -> None:
     search.note_best()
     search.note_best()  # nothing better since
     assert course(search) == [[(0, 5.0), (3, 4.0)]]
+
+
+def test_a_network_on_a_gpu_is_not_begun_too_late() -> None:
+    """Two iterations of 0.2 s fit into 0.45 s; half of a third takes longer than what is left."""
+
+    class Network:
+        def __init__(self, on_device: bool) -> None:
+            self.on_device = on_device
+
+        def __call__(self, situation: Situation) -> np.ndarray:
+            time.sleep(0.2)
+            return np.ones((1, 3, 1), np.int32)
+
+    for on_device in (True, False):
+        engine = FakeEngine([5.0])
+        engine.name = "cuda"
+        engine.view = engine.device_view = lambda state: None  # type: ignore[attr-defined]
+        problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
+        settings, budget = Settings(chains=1, rollouts=3), Budget(seconds=0.45)
+        search = Search([problem], engine, settings, budget, 1, Network(on_device), start_rounds=0)  # type: ignore[arg-type]
+        assert search.run() == "time"
+        assert search.iteration == 2 if on_device else budget.elapsed() >= 0.45
 
 
 def test_improving_the_start_takes_a_tenth_of_the_time_at_most() -> None:

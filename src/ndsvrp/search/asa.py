@@ -20,6 +20,7 @@ from ndsvrp.solution import Solution
 
 START_SHARE = 0.1  # of the time limit that improving the start may take
 REHEARSAL = 3600.0  # seconds: more than it takes
+UNBROKEN = 0.5  # share of an iteration that a network on a GPU takes
 
 
 @dataclass
@@ -63,6 +64,7 @@ class Search:
         stopped = self._report(state.numbers(), np.array([cool(0.0) for cool in cooling]))
         while stopped is None:  # line 5
             self.iteration += 1
+            began = self.budget.elapsed()
             used = self.budget.fraction(self.iteration)
             temperatures = np.array([cool(used) for cool in cooling])  # lines 2 and 15
             removed = self._removals(state)
@@ -75,7 +77,7 @@ class Search:
             self.reconstructions += done * settings.orders
             numbers = state.numbers()
             self._exchange(state, numbers.costs, temperatures)  # lines 7 to 14
-            stopped = self._report(numbers, temperatures)
+            stopped = self._report(numbers, temperatures) or self._too_late(self.budget.elapsed() - began)
         return stopped
 
     def rehearse(self) -> None:
@@ -146,6 +148,14 @@ class Search:
         if self.callback is not None:
             self.callback(progress)
         return self.budget.reason(progress)
+
+    def _too_late(self, last: float) -> str | None:
+        """A network on a GPU does not stop half way: nothing is begun that would end after the time limit, as far as
+        the seconds of the last iteration tell."""
+        seconds = self.budget.seconds
+        if seconds is None or self.engine.name != "cuda" or not getattr(self.deconstruction, "on_device", False):
+            return None
+        return "time" if seconds - self.budget.elapsed() < UNBROKEN * last else None
 
     def _note(self, numbers: Numbers) -> None:
         for trace, chain in zip(self.traces, self._best_chains(numbers), strict=True):
