@@ -22,7 +22,7 @@ from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.policy import Policy
 from ndsvrp.policy.recorded import Recorded, low_precision
-from ndsvrp.policy.rollout import Sampler, draw
+from ndsvrp.policy.rollout import Draws, Sampler
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Deconstruction, Situation
 from ndsvrp.search.augment import augmentations
@@ -66,8 +66,8 @@ def iteration(
         engine.rebuild(state, related, None, heat, 1, i)
     coordinates, view = augmentations(problem, chains), engine.device_view(state)
     inputs = static_inputs([problem], coordinates, device).showing(view)
-    bits = network.config.seed_bits
-    draws = draw(np.random.default_rng(1), chains, ROLLOUTS, REMOVALS, bits).on(policy.device)
+    seeds = torch.randint(2, (chains, ROLLOUTS, network.config.seed_bits), device=device).float()
+    draws = Draws(seeds, torch.rand(chains, ROLLOUTS, REMOVALS, device=device))
     sampler = Sampler(network)
 
     def encode(*tensors: torch.Tensor) -> Any:
