@@ -111,10 +111,11 @@ nb::tuple layout(i32 customers, bool windows, bool optional, bool points, bool w
 class Chains {
  public:
   Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> which,
-         const std::string& isa, u64 first)
+         const std::string& isa, In<i64> numbers)
       : core_(pick_core(isa)),
         instances_(std::move(instances)),
-        first_(first) {
+        numbers_(numbers.data(), numbers.data() + numbers.size()) {
+    if (numbers.size() != which.size()) throw std::invalid_argument("a number per chain");
     for (size_t i = 0; i < which.size(); ++i)
       chains_.emplace_back(instances_.at(which.data()[i])->in);
     for (auto& instance : instances_) largest_ = std::max(largest_, instance->in.n);
@@ -249,7 +250,7 @@ class Chains {
 
  private:
   u64 key(u64 seed, u64 iteration, i32 chain) const {
-    return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), first_ + u64(chain));
+    return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), u64(numbers_[chain]));
   }
 
   template <class Task> void run(i32 threads, i32 count, Task task) {
@@ -263,7 +264,7 @@ class Chains {
   std::vector<std::shared_ptr<InstanceData>> instances_;
   std::vector<ChainData> chains_;
   std::vector<std::unique_ptr<ScratchData>> scratch_;
-  u64 first_;  // number of the first chain, by which random numbers are drawn
+  std::vector<i64> numbers_;  // of the chains, by which random numbers are drawn
   i32 largest_ = 0;
   volatile i32 stop_ = 0;
 };
@@ -305,8 +306,9 @@ NB_MODULE(_core, m) {
         return nb::bytes(reinterpret_cast<const char*>(&r), sizeof(Recipe));
       });
   nb::class_<Chains>(m, "Chains")
-      .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&, u64>(),
-           "instances"_a, "which"_a, "isa"_a = "auto", "first"_a = 0)
+      .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&,
+                    In<i64>>(),
+           "instances"_a, "which"_a, "isa"_a, "numbers"_a)
       .def_prop_ro("isa", &Chains::isa)
       .def("__len__", &Chains::size)
       .def("set_tour", &Chains::set_tour, "chain"_a, "tour"_a)

@@ -13,7 +13,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.ruin import Deconstruction, Situation
 from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.settings import Settings
-from ndsvrp.search.solve import solve
+from ndsvrp.search.solve import solve, solve_set
 from ndsvrp.solution import Route, Solution
 
 try:
@@ -24,5 +24,6 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 __all__ = [
     "CheckpointError", "Deconstruction", "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError",
     "Problem", "Progress", "Report", "Result", "Route", "Settings", "Situation", "Solution", "View", "Violation",
-    "check", "generate", "models", "read", "read_set", "read_solution", "solve", "write_set", "write_solution",
+    "check", "generate", "models", "read", "read_set", "read_solution", "solve", "solve_set", "write_set",
+    "write_solution",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fakes as solvers
@@ -35,7 +36,7 @@ def test_rows_say_all_there_is_to_know(small_set: Path, tmp_path: Path) -> None:
 
 def test_resume_runs_only_what_is_missing(small_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, tasks = tmp_path / "x.jsonl", []
-    monkeypatch.setattr(runner._Workers, "call", lambda self, task, limit: tasks.append(task) or {"cost": len(tasks)})
+    monkeypatch.setattr(runner._Workers, "call", lambda self, task, limit: tasks.append(task) or [{"cost": len(tasks)}])
     run(small_set, ["fakes:STAR"], 1, "0", 1, out)
     rows = run(small_set, ["fakes:STAR"], 1, "0-1", 1, out)
     assert [row["cost"] for row in rows] == [1, 2]  # the first was not run again
@@ -77,6 +78,47 @@ def test_what_is_done_survives_an_interruption(small_set: Path, tmp_path: Path) 
     with pytest.raises(KeyboardInterrupt):
         run(small_set, ["fakes:STAR", "fakes:SLEEPING"], 1, None, 1, out, 1, stop)
     assert [row["cost"] for row in read_rows(out)] == [12.0]
+
+
+def test_our_own_search_several_together(small_set: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.jsonl"
+    how = {"chains": 2, "ruin": "related", "rollouts": 10, "device": "cpu"}
+    rows = run(small_set, ["nds", "fakes:STAR"], 0.2, None, 1, out, how=how, together=2)
+    own, stars = rows[0:2] + rows[4:5], rows[2:4] + rows[5:]
+    assert [row["instance"] for row in rows] == ["0000", "0001", "0000", "0001", "0002", "0002"]
+    assert {row["solver"] for row in own} == {"nds-related-2-rollouts=10-x2"}
+    assert [row["cost"] for row in stars] == [12.0, 24.0, 36.0]
+    best = 5 + 1 + 18**0.5  # both on one route
+    assert [row["cost"] for row in own] == pytest.approx([best, 2 * best, 3 * best])
+    assert [row["settings"].get("together") for row in own] == [2, 2, None]
+    assert all(0.2 <= row["seconds"] < 0.5 for row in own)
+    assert read_rows(out) == rows
+    assert run(small_set, ["nds"], 0.2, None, 1, out, how=how, together=2) == own
+    assert len(read_rows(out)) == 6
+
+
+def test_runs_on_a_gpu(small_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process takes several instances, so many at once; the rows are those of the GPU."""
+    tasks: list[dict[str, Any]] = []
+
+    def call(self: Any, task: dict[str, Any], limit: float) -> list[Row]:
+        tasks.append(task | {"limit": limit})
+        return [{"cost": float(i), "feasible": True} for i in range(len(task["cases"]))]
+
+    monkeypatch.setattr(runner, "Device", lambda: SimpleNamespace(name="H200"))
+    monkeypatch.setattr(runner._Workers, "call", call)
+    how = {"device": "cuda", "ruin": "policy", "chains": 128}
+    out = tmp_path / "x.jsonl"
+    rows = run(small_set, ["nds"], 4, None, 1, out, how=how)
+    together = run(small_set, ["nds"], 4, None, 1, out, how=how, together=2)
+    assert [(len(task["cases"]), task["together"], task["limit"]) for task in tasks] == [(3, 1, 84), (3, 2, 84)]
+    assert {row["solver"] for row in rows} == {"nds-policy-cuda-128"}
+    assert {row["solver"] for row in together} == {"nds-policy-cuda-128-x2"}
+    assert {row["hardware"]["gpu"] for row in read_rows(out)} == {"H200"}
+    assert run(small_set, ["nds"], 4, "1", 1, out, how=how) == rows[1:2], "it is there"
+    assert len(tasks) == 2
+    with pytest.raises(InstanceError, match="jobs: runs on a GPU follow each other"):
+        run(small_set, ["nds"], 4, None, 1, out, 2, how=how)
 
 
 ROW: Row = {name: {"cpu": "c", "cores": 2} if name == "hardware" else name for name in KEY}
@@ -121,6 +163,9 @@ def test_a_file_of_something_else_without_a_newline_is_refused(tmp_path: Path) -
 def test_key_takes_the_processor_from_the_hardware() -> None:
     assert key(ROW) == key(ROW | {"hardware": {"cpu": "c", "cores": 4}, "commit": "x"})
     assert key(ROW) != key(ROW | {"hardware": {"cpu": "d", "cores": 2}})
+    gpus = [{"cpu": cpu, "gpu": gpu} for cpu, gpu in (("c", "H200"), ("d", "H200"), ("c", "A100"))]
+    assert key(ROW) != key(ROW | {"hardware": gpus[0]}) == key(ROW | {"hardware": gpus[1]})
+    assert key(ROW | {"hardware": gpus[0]}) != key(ROW | {"hardware": gpus[2]})
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ SET = DATA / "sets/cvrp100.npz"
         (("solve", TOY, "--set", "blink=2"), "blink must be between 0 and 0.999, got 2.0"),
         (("solve", SET, "--plot", "a.png"), "--plot is for one instance: choose one of the set by --index"),
         (("solve", SET, "--init", "a.sol"), "--init is for one instance: choose one of the set by --index"),
+        (("solve", TOY, "--together", 2), "--together is for the instances of a set"),
         (("generate", "tsp", "-n", 5, "--out", "a.npz"), "unknown variant 'tsp' (known: cvrp, vrptw, pcvrp, pcvrptw)"),
         (("generate", "cvrp", "-n", 5, "--out", "a.txt"), "a.txt: a set is written as .npz"),
         (("generate", "vrptw", "-n", 5, "--seeds", "x", "--out", "a.npz"), "--seeds: 'x' is not a range like 2-6"),
@@ -154,6 +155,6 @@ def test_a_bug_shows_itself(nds, monkeypatch):
 
 
 def test_a_search_that_breaks_a_rule_shows_itself(nds, monkeypatch):
-    monkeypatch.setattr("ndsvrp.search.asa.Search.best", lambda self: ndsvrp.Solution([[1, 2, 3, 4]]))
+    monkeypatch.setattr("ndsvrp.search.asa.Search.best", lambda self: [ndsvrp.Solution([[1, 2, 3, 4]])])
     with pytest.raises(RuntimeError, match="please report this"):
         nds("solve", TOY, "--iterations", 1)

@@ -11,7 +11,9 @@ import time
 import pytest
 
 import ndsvrp
+from ndsvrp.cli.solve import _chosen
 from ndsvrp.io import read_solution
+from ndsvrp.search.solve import plan
 
 
 @pytest.fixture
@@ -125,6 +127,35 @@ def test_set_is_solved_one_by_one(nds, data, tmp_path):
     nds("solve", data / "sets/pcvrp100.npz", "--iterations", 3, "--out", out)  # the folder may be there already
 
 
+def test_set_solved_together(nds, data, tmp_path):
+    """With a rule and a number of iterations, the same solutions as one by one."""
+    alone, both = (tmp_path / name for name in ("alone", "both"))
+    nds("solve", data / "sets/pcvrp100.npz", "--iterations", 3, "--out", alone)
+    answer = nds("solve", data / "sets/pcvrp100.npz", "--iterations", 3, "--out", both, "--together", 8)
+    assert "1 chain for each of 2 instances on" in answer.stdout
+    for name in ("0000.sol", "0001.sol"):
+        assert (both / name).read_text() == (alone / name).read_text()
+    tables = [list(csv.DictReader((folder / "summary.csv").open())) for folder in (alone, both)]
+    for one, other in zip(*tables, strict=True):
+        assert {k: v for k, v in one.items() if k != "seconds"} == {k: v for k, v in other.items() if k != "seconds"}
+
+
+def test_set_solved_together_in_time(nds, data):
+    began = time.perf_counter()
+    answer = nds("solve", data / "sets/cvrp100.npz", "--time", 0.3, "--together", 2)
+    assert time.perf_counter() - began >= 0.6
+    assert "at most 0.3 s; seed 0, each" in answer.stdout
+    assert len(re.findall(r"0\.3 s", answer.stdout)) == 3  # the limit, and the share of each
+
+
+def test_what_is_used_on_a_gpu(data):
+    """Threads are of no matter there."""
+    problem = ndsvrp.read(data / "sets/cvrp100.npz", index=0)
+    how = {"solver": "nds", "ruin": "related", "device": "cuda", "threads": None, "chains": 2, "model": None}
+    assert _chosen(plan(problem, **how), how) == "solver nds, ruin related, device cuda, 2 chains"
+    assert _chosen(plan(problem, **how), how, 16).endswith("device cuda, 2 chains for each of 16 instances")
+
+
 def test_set_of_one_is_a_set(nds, tmp_path):
     nds("generate", "cvrp", "-n", 50, "--out", tmp_path / "one.npz")
     nds("solve", tmp_path / "one.npz", "--iterations", 2, "--out", tmp_path / "out")
@@ -160,6 +191,10 @@ def test_set_with_a_fleet_too_small_goes_on(nds, tmp_path):
     rows = list(csv.DictReader((tmp_path / "out/summary.csv").open()))
     assert [row["stopped"] for row in rows] == ["iterations", "no solution", "iterations"]
     assert answer.stderr.startswith("nds: tight-0001: no feasible solution found")
+    again = nds("solve", tmp_path / "tight.npz", "--iterations", 3, "--out", tmp_path / "b", "--together", 3, code=3)
+    assert again.stderr == answer.stderr
+    assert (tmp_path / "b/0002.sol").read_text() == (tmp_path / "out/0002.sol").read_text()
+    assert not (tmp_path / "b/0001.sol").exists()
 
 
 def test_interrupted_search_is_written(start_nds, nds, instance, tmp_path):
@@ -189,6 +224,16 @@ def test_interrupted_set_keeps_what_is_done(start_nds, data, tmp_path):
     assert child.returncode == 130
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0000.sol", "summary.csv"]
     assert "mean cost" in stdout
+
+
+def test_interrupted_batch_is_written(start_nds, data, tmp_path):
+    child = start_nds("solve", data / "sets/cvrp100.npz", "--time", 60, "--out", tmp_path / "out", "--together", 2)
+    assert child.stderr.readline().startswith("[1-2/2] iteration ")
+    child.send_signal(signal.SIGINT)
+    stdout, _ = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0000.sol", "0001.sol", "summary.csv"]
+    assert stdout.count("iterations  interrupted\n") == 2
 
 
 def test_interrupted_before_the_search(start_nds, data, tmp_path):

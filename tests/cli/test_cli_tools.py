@@ -156,6 +156,27 @@ def test_bench(nds, data, tmp_path):
     assert "it broke" in nds("bench", "table", rows).stdout
 
 
+def test_bench_of_settings_and_batches(nds, data, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    how = ("--ruin", "related", "--chains", 2, "--set", "rollouts=20", "--together", 2, "--time", 0.2, "--out", rows)
+    answer = nds("bench", "run", data / "sets/cvrp100.npz", "--solvers", "nds", *how)
+    assert "cvrp100 0001 nds-related-2-rollouts=20-x2: " in answer.stderr
+    for row in map(json.loads, rows.read_text().splitlines()):
+        settings = row["settings"]
+        assert (settings["ruin"], settings["chains"], settings["rollouts"], settings["together"]) == (
+            "related",
+            2,
+            20,
+            2,
+        )
+        assert row["feasible"] and 0.2 <= row["seconds"] < 0.5
+    for wrong in (("--device", "tpu"), ("--set", "x=1"), ("--ruin", "policy", "--model", "no")):
+        assert (
+            nds("bench", "run", data / "sets/cvrp100.npz", "--solvers", "nds", *wrong, code=2).stderr.count("\n") == 1
+        )
+    assert nds("bench", "gpu", "--only", "x", code=2).stderr.startswith("nds: unknown part 'x'")
+
+
 def test_bench_speed(nds, data, tmp_path):
     rows = tmp_path / "rows.jsonl"
     answer = nds("bench", "speed", "--sizes", "60", "--variants", "cvrp", "--time", 0.05, "--out", rows)

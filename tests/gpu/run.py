@@ -31,9 +31,9 @@ SPEED = """
 import sys
 from ndsvrp.bench import gpu
 def show(row): print(gpu.line(row), flush=True)
-gpu.run((500,), out=sys.argv[1], progress=show)
-gpu.run((2000,), ("cvrp",), out=sys.argv[1], progress=show)
-gpu.run((500,), ("cvrp",), 1024, out=sys.argv[1], progress=show)
+gpu.run(out=sys.argv[1], progress=show)
+gpu.run((2000,), ("cvrp",), out=sys.argv[1], progress=show, only=("engine",))
+gpu.run((500,), ("cvrp",), 1024, out=sys.argv[1], progress=show, only=("engine",))
 """
 
 

@@ -14,12 +14,15 @@ import torch
 
 from gpu import agree
 from gpu.emulated import COMPILER, EmulatedDevice
-from ndsvrp import Solution
+from ndsvrp import Settings, Situation, Solution
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.generate import generate
+from ndsvrp.policy import Network, NetworkConfig, Policy
+from ndsvrp.search.asa import Search
 from ndsvrp.search.start import start
+from ndsvrp.search.stopping import Budget
 from ndsvrp.train import config as train_config
 from ndsvrp.train.states import material, prepare
 from parity.problems import random_problem
@@ -59,6 +62,44 @@ def test_same_routes_as_the_cpu(variant: str, source: str, placement: str) -> No
 def test_kinds_mixed_in_one_batch() -> None:
     mixed = [random_problem(i, v, "none", customers=6 + i) for i, v in enumerate(("cvrp", "pcvrp", "cvrp"))]
     agree.compare(mixed, [1, 0, 2, 1], 2, 1, engine("global"))
+
+
+SEARCH = Settings(ruin="related", chains=3, rollouts=3, removals=4, orders=2, threshold=1.0)
+
+
+def search(engine: Any, problems: list[Any], deconstruction: Any = None) -> list[Any]:
+    """Best solution, trace and costs of every problem."""
+    it = Search(problems, engine, SEARCH, Budget(seconds=600, iterations=3), 1, deconstruction, start_rounds=2)
+    if engine.name == "cuda":
+        it.rehearse()
+    assert it.run() == "iterations"
+    state = it.state
+    assert state is not None
+    numbers = state.numbers()
+    for one, other in zip(numbers, (state.costs(), state.best_costs(), state.missing()), strict=True):
+        assert np.array_equal(one, other) and one.dtype == other.dtype
+    courses = [[(point.iteration, point.cost) for point in trace] for trace in it.traces]
+    return list(zip(it.best(), courses, numbers.costs.reshape(len(problems), -1).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("kinds", [("cvrp", "cvrp"), ("cvrp", "pcvrp", "cvrp")])
+def test_a_batch_is_searched_as_on_the_cpu_alone(kinds: tuple[str, ...]) -> None:
+    problems = [random_problem(i, kind, "none", customers=9) for i, kind in enumerate(kinds)]
+    cuda = engine("global")
+    assert search(cuda, problems) == [one for problem in problems for one in search(CpuEngine(), [problem])]
+    assert "replace_chains" in {name for name, _ in near(cuda)}
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_batch_is_searched_with_the_policy_as_on_the_cpu() -> None:
+    torch.manual_seed(0)
+    policy = Policy(Network(NetworkConfig(width=8, heads=2, feed_forward=8, seed_bits=4, seed_width=4)))
+    problems = [random_problem(i, "cvrp", "none", customers=9) for i in range(2)]
+
+    def arrays(situation: Situation) -> Any:  # its tensors cannot go to a GPU that is not there
+        return policy(situation)
+
+    assert search(engine("global"), problems, arrays) == search(CpuEngine(), problems, arrays)
 
 
 def test_rollouts_that_do_not_fit_are_weighed_in_global_memory() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ndsvrp import Problem, Settings, generate, solve
+from ndsvrp import Problem, Progress, Settings, Situation, generate, solve
+from ndsvrp.engine.base import Numbers
 from ndsvrp.search.asa import Search
 from ndsvrp.search.stopping import Budget
 
@@ -25,6 +27,9 @@ class FakeState:
     def missing(self) -> np.ndarray:
         return np.full(len(self.all), self.left_out, np.int32)
 
+    def numbers(self) -> Numbers:
+        return Numbers(self.costs(), self.best_costs(), self.missing())
+
 
 class FakeEngine:
     name = "fake"
@@ -34,15 +39,19 @@ class FakeEngine:
         self.state = FakeState(costs)
         self.moves: list[tuple[int, int]] = []
         self.temperatures: list[float] = []
+        self.heat: np.ndarray | None = None  #: of the last call
 
-    def start(self, problems: Any, which: Any, init: Any) -> FakeState:
-        assert which.tolist() == [0] * len(self.state.all)
+    def start(self, problems: Any, which: Any, init: Any, *, first: Any) -> FakeState:
+        chains = len(self.state.all) // len(problems)
+        assert which.tolist() == [i for i in range(len(problems)) for _ in range(chains)]
+        assert first.tolist() == list(range(chains)) * len(problems)
         assert init is None
         self.state.problems, self.state.which = problems, which
         return self.state
 
     def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> int:
-        assert np.ptp(temperature) == 0
+        assert (np.ptp(temperature, axis=1) == 0).all()
+        self.heat = temperature
         self.temperatures.append(float(temperature[0, 0]))
         return int(temperature.shape[1])
 
@@ -50,13 +59,22 @@ class FakeEngine:
         self.moves += zip(source.tolist(), target.tolist(), strict=True)
 
 
-def run_on(engine: FakeEngine, iterations: int = 1, **settings: Any) -> Search:
-    problem = Problem(coordinates=[[0, 0], [40, 10], [10, 100]], demand=[0, 1, 1], capacity=2)
-    chosen = Settings(chains=len(engine.state.all), rollouts=3, **settings)
+SIDES = (100.0, 1.0, 1000.0)
+
+
+def run_on(engine: FakeEngine, iterations: int = 1, problems: int = 1, **settings: Any) -> Search:
+    """On so many problems, in boxes of sides 100, 1, 1000."""
+    places = np.array([[0, 0], [0.4, 0.1], [0.1, 1]])
+    boxes = [Problem(coordinates=places * side, demand=[0, 1, 1], capacity=2) for side in SIDES[:problems]]
+    chosen = Settings(chains=len(engine.state.all) // problems, rollouts=3, **settings)
     budget = Budget(iterations=iterations)
-    search = Search(problem, engine, chosen, budget, seed=1, start_rounds=0)  # type: ignore[arg-type]
+    search = Search(boxes, engine, chosen, budget, seed=1, start_rounds=0)  # type: ignore[arg-type]
     search.run()
     return search
+
+
+def course(search: Search) -> list[list[tuple[int, float]]]:
+    return [[(point.iteration, point.cost) for point in trace] for trace in search.traces]
 
 
 def test_exchange() -> None:
@@ -67,7 +85,7 @@ def test_exchange() -> None:
         search = run_on(engine)
         search.seed = seed
         engine.moves.clear()
-        search._exchange(engine.state, 10.0)  # type: ignore[arg-type]
+        search._exchange(engine.state, engine.state.all, np.array([10.0]))  # type: ignore[arg-type]
         assert [target for _, target in engine.moves] == [2, 3, 5]
         assert {source for source, _ in engine.moves} <= {0, 1, 4}
 
@@ -78,6 +96,45 @@ def test_exchange_draws_all_good_chains() -> None:
     assert {source for source, _ in engine.moves} == {0, 1}
     assert {target for _, target in engine.moves} == {2}
     assert len(engine.moves) == 40
+
+
+def test_exchange_stays_within_a_problem() -> None:
+    """Sides 100, 1, 1000 and T = 0.1 of them: thresholds 1 + 150, 1 + 1.5 and 1 + 1500, for three chains each."""
+    engine = FakeEngine([1.0, 151.0, 151.1, 1.0, 2.5, 2.6, 1501.1, 1501.0, 1.0])
+    run_on(engine, iterations=1, problems=3)
+    assert [target for _, target in engine.moves] == [2, 5, 6]
+    assert all(source // 3 == target // 3 for source, target in engine.moves)
+    sources = {target: set() for target in (2, 5, 6)}
+    for seed in range(20):
+        search = run_on(engine, problems=3)
+        search.seed = seed
+        engine.moves.clear()
+        search._exchange(engine.state, engine.state.all, 0.1 * np.array(SIDES))  # type: ignore[arg-type]
+        for source, target in engine.moves:
+            sources[target].add(source)
+    assert sources == {2: {0, 1}, 5: {3, 4}, 6: {7, 8}}
+
+
+def test_problems_draw_what_they_would_draw_alone() -> None:
+    both, alone = FakeEngine([1.0, 1.01, 1e9] * 2), FakeEngine([1.0, 1.01, 1e9])
+    run_on(both, iterations=20, problems=2)
+    run_on(alone, iterations=20)
+    assert [move for move in both.moves if move[1] < 3] == alone.moves
+    assert [(source - 3, target - 3) for source, target in both.moves if target > 2] == alone.moves
+
+
+def test_each_problem_has_its_temperature_and_trace() -> None:
+    engine = FakeEngine([5.0, 6.0, 8.0, 7.0, 9.0, 9.0])
+    told: list[Progress] = []
+    search = run_on(engine, problems=3)
+    assert engine.heat is not None
+    assert engine.heat == pytest.approx(np.repeat([10.0, 10.0, 0.1, 0.1, 100.0, 100.0], 3).reshape(6, 3))
+    engine.state.all = np.array([5.0, 6.0, 6.5, 7.0, 9.0, 8.0])
+    search.callback = told.append
+    search._report(engine.state.numbers(), np.array([1.0, 2.0, 3.0]))
+    assert course(search) == [[(0, 5.0)], [(0, 7.0), (1, 6.5)], [(0, 9.0), (1, 8.0)]]
+    assert (told[0].best, told[0].temperature, told[0].unserved) == (6.5, 2.0, 0)
+    assert search._best_chains(engine.state.numbers()).tolist() == [0, 2, 5]
 
 
 def test_no_exchange_below_the_threshold() -> None:
@@ -105,13 +162,13 @@ def test_trace_has_better_solutions_only() -> None:
 
     engine.rebuild = rebuild  # type: ignore[method-assign]
     search = run_on(engine, iterations=5)
-    assert [(point.iteration, point.cost) for point in search.trace] == [(0, 5.0), (3, 4.0), (5, 3.0)]
+    assert course(search) == [[(0, 5.0), (3, 4.0), (5, 3.0)]]
 
 
 def test_trace_waits_until_all_are_served() -> None:
     engine = FakeEngine([5.0])
     engine.state.left_out = 1
-    assert run_on(engine, iterations=3).trace == []
+    assert run_on(engine, iterations=3).traces == [[]]
 
 
 def test_trace_has_what_an_interrupted_iteration_found() -> None:
@@ -120,7 +177,29 @@ def test_trace_has_what_an_interrupted_iteration_found() -> None:
     engine.state.all = np.array([4.0])
     search.note_best()
     search.note_best()  # nothing better since
-    assert [(point.iteration, point.cost) for point in search.trace] == [(0, 5.0), (3, 4.0)]
+    assert course(search) == [[(0, 5.0), (3, 4.0)]]
+
+
+def test_a_network_on_a_gpu_is_not_begun_too_late() -> None:
+    """Two iterations of 0.2 s fit into 0.45 s; half of a third takes longer than what is left."""
+
+    class Network:
+        def __init__(self, on_device: bool) -> None:
+            self.on_device = on_device
+
+        def __call__(self, situation: Situation) -> np.ndarray:
+            time.sleep(0.2)
+            return np.ones((1, 3, 1), np.int32)
+
+    for on_device in (True, False):
+        engine = FakeEngine([5.0])
+        engine.name = "cuda"
+        engine.view = engine.device_view = lambda state: None  # type: ignore[attr-defined]
+        problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
+        settings, budget = Settings(chains=1, rollouts=3), Budget(seconds=0.45)
+        search = Search([problem], engine, settings, budget, 1, Network(on_device), start_rounds=0)  # type: ignore[arg-type]
+        assert search.run() == "time"
+        assert search.iteration == 2 if on_device else budget.elapsed() >= 0.45
 
 
 def test_improving_the_start_takes_a_tenth_of_the_time_at_most() -> None:

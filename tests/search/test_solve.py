@@ -174,7 +174,7 @@ def test_the_trace_has_what_an_interrupted_iteration_found(monkeypatch: pytest.M
 
 
 def test_a_broken_rule_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Search, "best", lambda self: Solution([[1, 2, 3], [4]]))
+    monkeypatch.setattr(Search, "best", lambda self: [Solution([[1, 2, 3], [4]])])
     with pytest.raises(RuntimeError, match=r"please report this: .*load 9 is above the capacity 7"):
         solve(Problem(**FOUR), iterations=1)
 

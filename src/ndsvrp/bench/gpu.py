@@ -1,118 +1,150 @@
-"""How fast the GPU engine is: rollouts weighed in parallel, steps in sequence, and the compiling before them."""
+"""What is measured of a GPU: the engine, a search and its parts, training, memory; each beside its bar."""
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
+from rich.table import Table
 
+from ndsvrp.bench import gpu_engine
+from ndsvrp.bench.gpu_engine import CHAINS
 from ndsvrp.bench.rows import Row, record
 from ndsvrp.bench.speed import KINDS
-from ndsvrp.engine.base import Ints, Recipe
-from ndsvrp.engine.cpu import make_instance
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.placement import Placement
-from ndsvrp.engine.ticks import Ticks
 from ndsvrp.generate import generate
-from ndsvrp.problem import Problem
-from ndsvrp.search.start import improve_start
+from ndsvrp.generate.config import choose
 
-REMOVALS, ORDERS = 15, 5  # the paper's
-ROLLOUTS = 200
-CHAINS = 128
-WARM_UP = 10  # calls that bring solutions to what a search works on
-REPEATS = 5  # measurements; the median counts
-
-GIVEN = Recipe(removals=REMOVALS, orders=ORDERS)
-RELATED = Recipe(rule="related", removals=REMOVALS, orders=ORDERS)
+PARTS = ("engine", "iteration", "search", "training", "memory")
+SMALL, LARGE = 500, 2000  # customers
 
 
-def measure(problem: Problem, engine: CudaEngine, chains: int = CHAINS, repeats: int = REPEATS) -> Iterator[Row]:
-    """A row per way of working: rollouts in parallel, steps in sequence; customers near each other, or scattered."""
-    torch = engine.device.torch
-    began = time.perf_counter()
-    state = engine.start([problem], np.zeros(chains, np.int32))
-    heat = torch.full((chains, ROLLOUTS), 0.01 * problem.side(), dtype=torch.float64, device="cuda")
-    engine.rebuild(state, RELATED, None, heat[:, :1], 1, 0)
-    state.costs()
-    ready = time.perf_counter() - began
-    improve_start(engine, state, 1, 30)
-    for iteration in range(WARM_UP):
-        engine.rebuild(state, RELATED, None, heat, 1, iteration)
-    yield {"what": "start", "seconds": ready, "cost": float(np.mean(state.costs()))}
-    lists = {
-        "related": _related(problem, chains),
-        "scattered": np.argsort(np.random.default_rng(2).random((chains, ROLLOUTS, problem.customers)), axis=-1)[
-            ..., :REMOVALS
-        ].astype(np.int32)
-        + 1,
-    }
-    for name, customers in lists.items():
-        removed = torch.as_tensor(customers, device="cuda")
-        calls = {
-            "evaluate": lambda i, removed=removed: engine.evaluate(state, GIVEN, removed, ROLLOUTS, 1, i, False),
-            "improve": lambda i, removed=removed: engine.rebuild(state, GIVEN, removed, heat, 1, i),
-        }
-        for what, call in calls.items():
-            yield _row(what, name, _time(torch, call, repeats), chains)
-    by_rule = _time(torch, lambda i: engine.rebuild(state, RELATED, None, heat, 1, i), repeats)
-    yield _row("improve", "rule", by_rule, chains)
-    state.check()
+class Bar(NamedTuple):
+    """What a measurement should come to."""
+
+    limit: float
+    at_most: bool = False
+
+    def met(self, value: float) -> bool:
+        """Whether it does."""
+        return value <= self.limit if self.at_most else value >= self.limit
+
+    def __str__(self) -> str:
+        return f"{'at most' if self.at_most else 'at least'} {self.limit:g}"
 
 
-def _row(what: str, removal: str, seconds: float, chains: int) -> Row:
-    return {
-        "what": what, "removal": removal, "seconds": seconds, "chains": chains, "rollouts": ROLLOUTS,
-        "solutions_per_second": chains * ROLLOUTS * ORDERS / seconds, "us_per_step": seconds / ROLLOUTS * 1e6,
-    }  # fmt: skip
-
-
-def _related(problem: Problem, chains: int) -> Ints:
-    """Random customers and their neighbours, as far as there are that many."""
-    near = make_instance(Ticks(problem)).near
-    seeds = np.random.default_rng(1).integers(1, problem.customers + 1, (chains, ROLLOUTS))
-    return np.concatenate([seeds[..., None], near[seeds][..., : REMOVALS - 1]], axis=-1).astype(np.int32)
-
-
-def _time(torch: Any, call: Callable[[int], Any], repeats: int) -> float:
-    """Seconds of a call, by the clock of the GPU: the median, after two that do not count."""
-    taken: list[float] = []
-    for i in range(repeats + 2):
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-        events[0].record()
-        call(100 + i)
-        events[1].record()
-        torch.cuda.synchronize()
-        taken.append(events[0].elapsed_time(events[1]) / 1e3)
-    return float(np.median(taken[2:]))
+BARS = {
+    "cvrp500 evaluate related": Bar(50.0),
+    "vrptw500 evaluate related": Bar(25.0),
+    "pcvrp500 evaluate related": Bar(35.0),
+    "cvrp500 improve related": Bar(15.0, at_most=True),
+    "cvrp500 decode with encode": Bar(8.0),
+    "cvrp500 search": Bar(15.0),
+    "cvrp2000 search": Bar(6.0),
+    "cvrp500 training iteration": Bar(20.0, at_most=True),
+    "cvrp2000 memory": Bar(8.0, at_most=True),
+}
+"""By what is measured; for an H200, 128 chains, and the unit that the measurement has."""
 
 
 def run(
-    sizes: Sequence[int] = (500,),
+    sizes: Sequence[int] = (SMALL,),
     variants: Sequence[str] = KINDS,
     chains: int = CHAINS,
     placement: Placement = "auto",
     out: str | Path | None = None,
     progress: Callable[[Row], None] | None = None,
+    only: Sequence[str] = PARTS,
 ) -> list[Row]:
-    """Measure generated instances (seed 1) of every kind and size; rows are appended to `out` as they come."""
+    """Measure generated instances (seed 1); rows are appended to `out` as they come. Sizes and variants are those on
+    which the engine by itself is measured."""
+    for part in only:
+        choose("part", part, PARTS)
     engine = CudaEngine(placement=placement)
-    common = {"set": "gpu", "gpu": engine.device.name, "cuda": engine.device.versions, "placement": placement}
-    found = (
-        {"instance": f"{variant}{n}", **common, **row}
-        for variant in variants
-        for n in sizes
-        for row in measure(generate(variant, n, seed=1)[0], engine, chains)
-    )
+    common = {
+        "set": "gpu", "gpu": engine.device.name, "cuda": engine.device.versions, "driver": driver(),
+        "placement": placement, "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+    }  # fmt: skip
+    found = (_judged({**common, **row}, chains) for row in _rows(engine, sizes, variants, chains, only))
     return record(found, out, progress)
+
+
+def _rows(
+    engine: CudaEngine, sizes: Sequence[int], variants: Sequence[str], chains: int, only: Sequence[str]
+) -> Iterator[Row]:
+    from ndsvrp.bench import gpu_search as with_policy  # torch: not for those who only read the table
+
+    def of(name: str, row: Row) -> Row:
+        return {"instance": name, **row}
+
+    if "engine" in only:
+        for variant in variants:
+            for n in sizes:
+                for row in gpu_engine.measure(generate(variant, n, seed=1)[0], engine, chains):
+                    yield of(f"{variant}{n}", row)
+    problems = generate("cvrp", SMALL, count=with_policy.TOGETHER, seed=1)
+    if {"iteration", "search"} & set(only):
+        model = with_policy.shipped(problems[0])
+    if "iteration" in only:
+        for row in with_policy.iteration(problems[0], with_policy.policy_of(model), engine, chains):
+            yield of(f"cvrp{SMALL}", row)
+    if "search" in only:
+        yield of(f"cvrp{SMALL}", with_policy.search(problems[0], model, chains=chains))
+        yield of(f"cvrp{SMALL}", with_policy.search_together(problems, model, chains=chains))
+        large = generate("cvrp", LARGE, seed=1)[0]
+        yield of(f"cvrp{LARGE}", with_policy.search(large, with_policy.shipped(large), chains=chains))
+    if "training" in only:
+        yield of(f"cvrp{SMALL}", with_policy.training(SMALL, engine))
+    if "memory" in only:
+        yield of(f"cvrp{LARGE}", with_policy.memory(LARGE, chains))
+
+
+def _judged(row: Row, chains: int) -> Row:
+    bar = BARS.get(named(row))
+    if bar is None or chains != CHAINS:
+        return row
+    return row | {"bar": str(bar), "met": bar.met(row["value"])}
+
+
+def named(row: Row) -> str:
+    """What a row measures: `cvrp500 evaluate related`."""
+    return " ".join(filter(None, (row["instance"], row["what"], row.get("removal"))))
 
 
 def line(row: Row) -> str:
     """A measurement in words."""
-    if row["what"] == "start":
-        return f"{row['instance']:10} first step after {row['seconds']:.2f} s, mean cost {row['cost']:.4g}"
-    rate = f"{row['solutions_per_second'] / 1e6:7.2f} M solutions/s"
-    return f"{row['instance']:10} {row['what']:9} {row['removal']:10} {rate} {row['us_per_step']:9.2f} us per step"
+    text = f"{named(row):32} {row['value']:9.3f} {row['unit']}"
+    if "ms_per_iteration" in row:
+        text += f", {row['ms_per_iteration']:.2f} ms per iteration"
+    if "ms" in row:
+        text += ": " + ", ".join(f"{part} {ms:.2f}" for part, ms in row["ms"].items())
+    if "cost" in row:
+        text += f", mean cost {row['cost']:.4g}"
+    return text + (f"  ({row['bar']}: {_verdict(row)})" if "bar" in row else "")
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """What has a bar, and whether it was reached."""
+    result = Table()
+    for name in ("what", "bar", "measured", "unit", ""):
+        result.add_column(name, justify="right" if name in ("bar", "measured") else "left")
+    for row in rows:
+        if "bar" in row:
+            result.add_row(named(row), row["bar"], f"{row['value']:.2f}", row["unit"], _verdict(row))
+    return result
+
+
+def _verdict(row: Row) -> str:
+    return "met" if row["met"] else "NOT MET"
+
+
+def driver() -> str | None:
+    """The version of NVIDIA's driver; None where it does not say."""
+    try:
+        words = Path("/proc/driver/nvidia/version").read_text().split()
+    except OSError:
+        return None
+    return next((word for word in words if "." in word and word.replace(".", "").isdigit()), None)

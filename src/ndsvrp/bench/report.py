@@ -99,7 +99,8 @@ def _caption(rows: Sequence[Row], lines: Sequence[Line]) -> str:
     notes = ["versions: " + ", ".join(dict.fromkeys(f"{line.solver} {line.version}" for line in lines))]
     if any(line.compared and line.compared < line.runs for line in lines):
         notes.append("means are over the instances all solvers solved")
-    shared = [row for row in rows if "cost" in row and row["cpu_seconds"] < SHARED * row["seconds"]]
+    on_cores = [row for row in rows if "cost" in row and "gpu" not in row.get("hardware", {})]
+    shared = [row for row in on_cores if row["cpu_seconds"] < SHARED * row["seconds"]]
     if shared:
         notes.append(f"{len(shared)} runs had to share their core: run again on a quiet machine")
     errors = [row for row in rows if "error" in row]

@@ -17,13 +17,18 @@ KEY = ("set", "instance", "data", "solver", "solver_version", "seed", "budget", 
 """What makes two runs the same run. A row with the same key is not run again, unless it tells of an error.
 
 `data` is a digest of the instance's file; `solver_version` of our own solvers is a digest of the code that searches
-(of others, their release); of `hardware` the processor counts, since seconds on another one are other seconds.
+(of others, their release); of `hardware` the processor counts, or the GPU where one searched, since seconds on another
+one are other seconds.
 """
 
 
 def key(row: Row) -> tuple[Any, ...]:
     """The identity of a run."""
-    return tuple(row[name]["cpu"] if name == "hardware" else row[name] for name in KEY)
+    return tuple(_processor(row[name]) if name == "hardware" else row[name] for name in KEY)
+
+
+def _processor(hardware: Row) -> str:
+    return str(hardware.get("gpu") or hardware["cpu"])
 
 
 def read_rows(file: str | Path) -> list[Row]:

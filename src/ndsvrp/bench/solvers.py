@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ndsvrp.bench.code_version import code_version
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NoSolutionError
 from ndsvrp.problem import Problem
+from ndsvrp.search.result import Result
 from ndsvrp.solution import Solution
 
 
@@ -37,9 +38,19 @@ class Solver(Protocol):
 
 @dataclass(frozen=True)
 class Own:
-    """A solver of this package, by the name `ndsvrp.solve` knows it by."""
+    """A solver of this package, by the name `ndsvrp.solve` knows it by; on a core, if not told otherwise."""
 
     name: str
+    how: dict[str, Any] = field(default_factory=dict)  #: further arguments of `ndsvrp.solve`
+
+    def label(self, together: int = 1) -> str:
+        """Its name in rows: `nds-policy-cuda-128-x16` is the policy on a GPU, 128 chains, 16 instances at once."""
+        how = {name: value for name, value in self.how.items() if value is not None and (name, value) != DEFAULT_DEVICE}
+        words = [str(how.pop(name)) for name in ("ruin", "device", "chains") if name in how]
+        if "model" in how:
+            words.insert(0, _named(how.pop("model")))
+        words += [f"{name}={value}" for name, value in how.items()]
+        return "-".join([self.name, *words, *([f"x{together}"] if together > 1 else [])])
 
     def version(self) -> str:
         """Version and digest of the code that searches."""
@@ -51,12 +62,33 @@ class Own:
         return None
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
-        """Solve with one thread on the CPU."""
+        """Solve one problem."""
+        (answer,) = self.solve([problem], 1, seconds, seed)
+        if isinstance(answer, NoSolutionError):
+            raise answer
+        return answer
+
+    def solve(
+        self, problems: Sequence[Problem], together: int, seconds: float, seed: int
+    ) -> list[Answer | NoSolutionError]:
+        """Solve several, so many at once, with so many seconds for each."""
         import ndsvrp
 
-        started = time.perf_counter()
-        result = ndsvrp.solve(problem, time=seconds, seed=seed, solver=self.name, threads=1, device="cpu")
-        return Answer(result.solution, time.perf_counter() - started, result.settings)
+        how = dict([DEFAULT_DEVICE]) | {"threads": 1} | self.how
+        outcomes = ndsvrp.solve_set(problems, together=together, time=seconds, seed=seed, solver=self.name, **how)
+        return [Answer(o.solution, o.seconds, o.settings) if isinstance(o, Result) else o for o in outcomes]
+
+
+DEFAULT_DEVICE = ("device", "cpu")
+
+
+def _named(model: str) -> str:
+    """A model's name and the first digits of its weights' digest."""
+    from ndsvrp.models import find
+    from ndsvrp.policy.model_file import read_model_file
+
+    file = read_model_file(find(model))
+    return f"{file.name}@{file.sha256[:8]}"
 
 
 KNOWN = {
@@ -68,8 +100,8 @@ KNOWN = {
 SISR, NDS = Own("sisr"), Own("nds")
 
 
-def find_solver(name: str) -> Solver:
-    """A solver by name, or any other that keeps to the protocol as `module:attribute`."""
+def find_solver(name: str, how: dict[str, Any] | None = None) -> Solver:
+    """A solver by name, or any other that keeps to the protocol as `module:attribute`; `how` is for our own."""
     module, _, attribute = KNOWN.get(name, name).partition(":")
     if not attribute:
         raise InstanceError(f"no solver '{name}'; there are {', '.join(KNOWN)} and module:attribute", field="solvers")
@@ -77,4 +109,4 @@ def find_solver(name: str) -> Solver:
         solver: Solver = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InstanceError(f"solver '{name}' cannot be loaded: {error}", field="solvers") from None
-    return solver
+    return replace(solver, how=how or {}) if isinstance(solver, Own) else solver

@@ -9,8 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from ndsvrp.bench.solvers import KNOWN
+from ndsvrp.cli.solve import parse_changes
 from ndsvrp.cli.words import console, number, say
 from ndsvrp.errors import InstanceError, NdsError
+from ndsvrp.search.solve import DEVICES, RUINS
+
+_OWN = "Our own solvers (sisr, nds)"
 
 app = typer.Typer(no_args_is_help=True, help="Compare solvers; measure speed, time limits and memory.")
 
@@ -33,9 +37,36 @@ def run_command(
         typer.Option(metavar="FILE.jsonl", help="Append a row per run; runs that are there are not run again."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs side by side, each on a core of its own.")] = 1,
+    together: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Instances searched as a batch, with N times the seconds.", rich_help_panel=_OWN
+        ),
+    ] = 1,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help=f"One of {', '.join(DEVICES[1:])}.", rich_help_panel=_OWN)
+    ] = "cpu",
+    ruin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help=f"What takes solutions apart: one of {', '.join(RUINS)}.", rich_help_panel=_OWN
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|PATH", help="The learned policy, as of 'nds solve'.", rich_help_panel=_OWN),
+    ] = None,
+    chains: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Solutions side by side.", rich_help_panel=_OWN)
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a search setting.", rich_help_panel=_OWN),
+    ] = None,
 ) -> None:
     """Run solvers side by side on a set, each in a process of its own on one core.
 
+    Our own can be set, and run on a GPU and on batches; their name in the rows then says so.
     Exit codes: 0 done, 2 bad input, 3 a run failed or found nothing feasible, 130 interrupted.
     Rows known by then are in the file.
     """
@@ -44,7 +75,11 @@ def run_command(
 
     if out is not None:
         _prepare(out)
-    rows = run(set_path, solvers.split(","), time, instances, seed, out, jobs, _print_row)
+    if device not in DEVICES[1:]:
+        raise NdsError(f"--device: one of {', '.join(DEVICES[1:])}, not '{device}'")
+    asked: dict[str, Any] = {"device": device, "ruin": ruin, "model": model, "chains": chains}
+    how = {name: value for name, value in asked.items() if value is not None} | parse_changes(changes or [])
+    rows = run(set_path, solvers.split(","), time, instances, seed, out, jobs, _print_row, how, together)
     console().print(table(rows))
     if any(not row.get("feasible") and "skipped" not in row for row in rows):
         raise typer.Exit(3)
@@ -119,20 +154,27 @@ def limits_command(
 
 @app.command("gpu")
 def gpu_command(
-    sizes: Annotated[str, typer.Option(metavar="N,N", help="Customers of the generated instances.")] = "500",
-    variants: Annotated[
-        str, typer.Option(metavar="NAMES", help="Kinds of the generated instances.")
-    ] = "cvrp,vrptw,pcvrp",
-    chains: Annotated[int, typer.Option(min=1, metavar="N", help="Solutions side by side.")] = 128,
+    sizes: Annotated[str, typer.Option(metavar="N,N", help="Customers of the instances for the engine alone.")] = "500",
+    variants: Annotated[str, typer.Option(metavar="NAMES", help="Kinds of these instances.")] = "cvrp,vrptw,pcvrp",
+    chains: Annotated[int, typer.Option(min=1, metavar="N", help="Solutions side by side; bars are for 128.")] = 128,
+    only: Annotated[
+        str, typer.Option(metavar="NAMES", help="Measure only these parts.")
+    ] = "engine,iteration,search,training,memory",
     out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per measurement.")] = None,
 ) -> None:
-    """Measure the GPU engine: rollouts evaluated in parallel, steps in sequence."""
+    """Measure a GPU: the engine alone, an iteration of a search part by part, whole searches, training, memory.
+
+    Ends with a table of the measurements that have a bar, a value that an H200 should reach.
+    """
     from ndsvrp.bench import gpu
 
     if out is not None:
         _prepare(out)
     counts = [_count(word) for word in sizes.split(",")]
-    gpu.run(counts, variants.split(","), chains, out=out, progress=lambda row: say(gpu.line(row)))
+    rows = gpu.run(
+        counts, variants.split(","), chains, out=out, progress=lambda row: say(gpu.line(row)), only=only.split(",")
+    )
+    console().print(gpu.table(rows))
 
 
 def _count(word: str) -> int:

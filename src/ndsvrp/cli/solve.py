@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from statistics import fmean
@@ -16,7 +17,7 @@ from ndsvrp.bench.best_known import best_known
 from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import Index, InstanceFile, Round
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
-from ndsvrp.cli.progress import watch
+from ndsvrp.cli.progress import Watch, watch
 from ndsvrp.cli.words import Facts, amount, console, cost_of, headline, number, plain_number, print_facts, say
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
@@ -26,7 +27,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.records import describe
 from ndsvrp.search.result import Result
 from ndsvrp.search.settings import Settings
-from ndsvrp.search.solve import DEVICES, PRESETS, RUINS, SOLVERS, Plan, plan, solve
+from ndsvrp.search.solve import DEVICES, PRESETS, RUINS, SOLVERS, Plan, plan, solve, solve_set
 
 DEFAULT_SECONDS = 30.0
 STOPPED = {
@@ -117,6 +118,16 @@ def solve_command(
         ),
     ] = None,
     chains: Annotated[int | None, typer.Option(min=1, metavar="N", help=_HELP["chains"], rich_help_panel=_HOW)] = None,
+    together: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Instances of a set searched side by side, with N times the seconds: fills a GPU, or all cores, where "
+            "one instance would not.",
+            rich_help_panel=_HOW,
+        ),
+    ] = 1,
     changes: Annotated[
         list[str] | None,
         typer.Option(
@@ -163,15 +174,17 @@ def solve_command(
     how = {
         "time": DEFAULT_SECONDS if time is None and iterations is None else time, "iterations": iterations,
         "patience": patience, "target": target, "seed": seed, "solver": solver, "ruin": ruin, "model": model,
-        "preset": preset, "device": device, "threads": threads, "chains": chains, **_parse_changes(changes or []),
+        "preset": preset, "device": device, "threads": threads, "chains": chains, **parse_changes(changes or []),
     }  # fmt: skip
     limit = _limit(how, is_default=time is None and iterations is None)
     if file.suffix.lower() == ".npz" and index is None:
         for name, given in (("--init", init), ("--plot", plot)):
             if given is not None:
                 raise NdsError(f"{name} is for one instance: choose one of the set by --index")
-        _solve_set(file, read_set(file, round_), round_, how, limit, Folder(out, json), quiet=quiet)
+        _solve_set(file, read_set(file, round_), round_, how, limit, Folder(out, json), together, quiet=quiet)
         return
+    if together > 1:
+        raise NdsError("--together is for the instances of a set")
     problem = read(file, round_, index)
     files = Files(out, json, plot)
     files.check(file, problem)
@@ -183,7 +196,8 @@ def solve_command(
         say(limit)
     with Interrupts() as interrupts:
         try:
-            result = _search(interrupts, problem, {**how, "model": chosen.model, "init": start}, quiet=quiet)
+            with _watched(interrupts, problem, quiet=quiet) as callback:
+                result = solve(problem, callback=callback, **{**how, "model": chosen.model, "init": start})
         except InstanceError as refused:
             raise refused.located(str(init)) if refused.field == "init" else refused from None
         written, error = files.write(result)
@@ -200,32 +214,37 @@ def solve_command(
 
 
 def _solve_set(
-    file: Path, problems: list[Problem], asked: str, how: dict[str, Any], limit: str, folder: Folder, *, quiet: bool
-) -> None:
+    file: Path, problems: list[Problem], asked: str, how: dict[str, Any], limit: str, folder: Folder, together: int,
+    *, quiet: bool,
+) -> None:  # fmt: skip
     folder.prepare(file)
-    chosen = _prepare(problems[0], how)
+    together = min(together, len(problems))
+    chosen = _prepare(problems[0], how, together)
     tell: Callable[[str], None] = (lambda text: None) if quiet else say
     tell(headline(problems[0], asked, len(problems)))
-    tell(_chosen(chosen, how))
+    tell(_chosen(chosen, how, together))
     tell(f"{limit}, each")
     used = {**how, "model": chosen.model}
     results: list[Result] = []
     rows: list[dict[str, Any]] = []
     failure: NoSolutionError | None = None
     with Interrupts() as interrupts:
-        for index, problem in enumerate(problems):
-            try:
-                result = _search(interrupts, problem, used, quiet=quiet, prefix=f"[{index + 1}/{len(problems)}] ")
-            except NoSolutionError as error:
-                failure = failure or NoSolutionError(f"{problem.name}: {error}", error.unserved)
-                rows.append(failed_row(index, len(error.unserved), how["seed"]))
-                cost, brief = "none", str(error)
-            else:
-                results.append(result)
-                rows.append(summary_row(index, result))
-                cost, brief = plain_number(result.cost), _brief(result)
-            folder.write(index, results, rows)
-            say(cost if quiet else f"{index:04d}  {brief}")
+        for begin in range(0, len(problems), together):
+            some = problems[begin : begin + together]
+            numbers = f"{begin + 1}" if len(some) == 1 else f"{begin + 1}-{begin + len(some)}"
+            with _watched(interrupts, some[0], quiet=quiet, prefix=f"[{numbers}/{len(problems)}] ") as callback:
+                outcomes = solve_set(some, callback=callback, **used)
+            for index, outcome in enumerate(outcomes, begin):
+                if isinstance(outcome, NoSolutionError):
+                    failure = failure or NoSolutionError(f"{problems[index].name}: {outcome}", outcome.unserved)
+                    rows.append(failed_row(index, len(outcome.unserved), how["seed"]))
+                    cost, brief = "none", str(outcome)
+                else:
+                    results.append(outcome)
+                    rows.append(summary_row(index, outcome))
+                    cost, brief = plain_number(outcome.cost), _brief(outcome)
+                folder.write(index, results, rows)
+                say(cost if quiet else f"{index:04d}  {brief}")
             if interrupts.asked:
                 break
     if results:
@@ -238,19 +257,17 @@ def _solve_set(
         raise failure
 
 
-def _prepare(problem: Problem, how: dict[str, Any]) -> Plan:
+def _prepare(problem: Problem, how: dict[str, Any], together: int = 1) -> Plan:
     """What will be used, its model loaded: once for all instances of a set."""
-    chosen = plan(problem, **_plan_of(how))
+    chosen = plan(problem, together=together, **_plan_of(how))
     chosen.engine()  # a device that is not there is refused before a model is sent to it
     return replace(chosen, model=chosen.load())
 
 
-def _search(interrupts: Interrupts, problem: Problem, how: dict[str, Any], *, quiet: bool, prefix: str = "") -> Result:
-    with (
-        watch(console(stderr=True), problem.metric, quiet=quiet, prefix=prefix) as callback,
-        interrupts.searching(),
-    ):
-        return solve(problem, callback=callback, **how)
+@contextmanager
+def _watched(interrupts: Interrupts, problem: Problem, *, quiet: bool, prefix: str = "") -> Iterator[Watch]:
+    with watch(console(stderr=True), problem.metric, quiet=quiet, prefix=prefix) as callback, interrupts.searching():
+        yield callback
 
 
 def _limit(how: dict[str, Any], *, is_default: bool) -> str:
@@ -273,16 +290,18 @@ def _plan_of(how: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _chosen(chosen: Plan, how: dict[str, Any]) -> str:
+def _chosen(chosen: Plan, how: dict[str, Any], together: int = 1) -> str:
     """What is used, and which of it `auto` chose."""
 
     def named(what: str, used: str) -> str:
         return f"{what} {used}" + (" (auto)" if how[what] == "auto" else "")
 
     chains, cores = chosen.settings.chains, usable_cores()
-    where = f"{amount(chains, 'chain')} on {amount(chosen.threads, 'thread')}"
-    if how["threads"] is None and chains < cores:
-        where += f" (--chains {cores} would use all {cores} cores)"
+    where = amount(chains, "chain") + (f" for each of {together} instances" if together > 1 else "")
+    if chosen.device == "cpu":
+        where += f" on {amount(chosen.threads, 'thread')}"
+        if how["threads"] is None and chains * together < cores:
+            where += f" (--chains {cores} would use all {cores} cores)"
     parts = [named("solver", chosen.solver), f"ruin {chosen.settings.ruin}", named("device", chosen.device), where]
     if isinstance(chosen.model, Model):
         parts.insert(2, f"model {chosen.model.name}" + (" (auto)" if how["model"] is None else ""))
@@ -327,7 +346,7 @@ def _brief(result: Result) -> str:
     return "  ".join(words) + ("  interrupted" if result.stopped == "interrupted" else "")
 
 
-def _parse_changes(changes: list[str]) -> dict[str, Any]:
+def parse_changes(changes: list[str]) -> dict[str, Any]:
     """`removals=20` as a setting, by the type its field has."""
     types = get_type_hints(Settings)
     known = [field.name for field in fields(Settings) if field.name not in _OWN_OPTION]

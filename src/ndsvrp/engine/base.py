@@ -49,6 +49,14 @@ class View(NamedTuple):
     route: Ints
 
 
+class Numbers(NamedTuple):
+    """What a search wants to know of all chains after every step; see `State`."""
+
+    costs: npt.NDArray[np.float64]
+    best_costs: npt.NDArray[np.float64]
+    missing: Ints
+
+
 class State(Protocol):
     """Solutions in the hands of an engine: one current and one best per chain."""
 
@@ -67,6 +75,10 @@ class State(Protocol):
         """(chains,) required customers that those best solutions leave out: a limited fleet could not take them yet."""
         ...
 
+    def numbers(self) -> Numbers:
+        """All three, in one look: a GPU is waited for once."""
+        ...
+
 
 class Engine(Protocol):
     """Five verbs, one of them in two forms. A `state` is what `start` of the same engine returned.
@@ -77,11 +89,12 @@ class Engine(Protocol):
     name: str
 
     def start(
-        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int = 0
+        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int | Ints = 0
     ) -> State:
         """Chains of problems, chain i belonging to `problems[which[i]]`, each with a first solution: the given one, or
         one route per customer, or, where the fleet is limited, nobody served. Random numbers are drawn as for chains
-        `first`, `first + 1`, …: part of a batch then goes the way it would go within the whole."""
+        `first`, `first + 1`, …, or, if it is an array (chains,), as for the chains it names: part of a batch then goes
+        the way it would go within the whole, and a problem within a batch the way it would go alone."""
         ...
 
     def view(self, state: Any) -> View:

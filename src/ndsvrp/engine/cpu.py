@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ndsvrp._core as _core
-from ndsvrp.engine.base import Ints, Recipe, State, View
+from ndsvrp.engine.base import Ints, Numbers, Recipe, State, View
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.errors import EngineError, NdsWarning
 from ndsvrp.problem import Problem
@@ -43,6 +43,10 @@ class CpuState:
     def missing(self) -> Ints:
         """(chains,) required customers that those best solutions leave out."""
         return np.asarray(self.chains.missing(best=True))
+
+    def numbers(self) -> Numbers:
+        """All three."""
+        return Numbers(self.costs(), self.best_costs(), self.missing())
 
 
 def instance_fields(ticks: Ticks) -> dict[str, Any]:
@@ -94,12 +98,13 @@ class CpuEngine:
     _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured as we go
 
     def start(
-        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int = 0
+        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int | Ints = 0
     ) -> CpuState:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
         which = np.ascontiguousarray(which, np.int32)
         ticks = [Ticks(problem) for problem in problems]
-        chains = _core.Chains([make_instance(t, self.neighbours) for t in ticks], which, self.isa, first)
+        numbers = drawn_as(first, np.arange(len(which))).astype(np.int64)
+        chains = _core.Chains([make_instance(t, self.neighbours) for t in ticks], which, self.isa, numbers)
         tours = [first_tour(t) if init is None else tour_of(init) for t in ticks]
         for chain, index in enumerate(which):
             chains.set_tour(chain, tours[index])
@@ -165,6 +170,11 @@ class CpuEngine:
     def export(self, state: CpuState, chain: int, *, best: bool = True) -> Solution:
         """The best (or the current) solution of a chain as routes."""
         return solution_of(state.chains.tour(chain, best=best))
+
+
+def drawn_as(first: int | Ints, chains: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The numbers by which these chains of a batch draw random numbers; see `Engine.start`."""
+    return chains + first if np.ndim(first) == 0 else np.asarray(first)[chains]
 
 
 def given_removals(state: State, recipe: Recipe, removed: Ints | None, rollouts: int, neighbours: int) -> Ints | None:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.engine.base import Ints, Recipe, View
+from ndsvrp.engine.base import Ints, Numbers, Recipe, View
 from ndsvrp.engine.cpu import (
     NEIGHBOURS,
     check_removal,
     check_shape,
+    drawn_as,
     given_removals,
     native_recipe,
     solution_of,
@@ -94,14 +96,30 @@ class CudaState:
         """(chains,) required customers that those best solutions leave out."""
         return np.asarray(self.column(MISSING).cpu().numpy(), np.int32)
 
+    def numbers(self) -> Numbers:
+        """All three in one read."""
+        torch, made = self.device.torch, [group.made.min() for group in self.groups]
+        columns = torch.stack([self.column(column) for column in (COST, BEST_COST, MISSING)])
+        read = torch.cat([columns.reshape(-1), torch.stack(made)]).cpu().numpy()
+        _refuse_too_little_room(read[columns.numel() :])
+        cost, best, missing = read[: columns.numel()].reshape(3, -1)
+        return Numbers(cost / self._units, best / self._units, missing.astype(np.int32))
+
+    @cached_property
+    def _units(self) -> npt.NDArray[np.float64]:
+        return np.asarray(self.per_unit.cpu().numpy())
+
     def _numbers(self, column: int) -> npt.NDArray[np.float64]:
         self.check()
         return np.asarray((self.column(column) / self.per_unit).cpu().numpy())
 
     def check(self) -> None:
         """Refuse to go on if a step found too little room: that would be a mistake of `placement.py`."""
-        if any(bool((group.made < 0).any()) for group in self.groups):
-            raise EngineError("a reconstruction found too little room on the GPU; please report this")
+        _refuse_too_little_room(self.made())
+
+    def made(self) -> Ints:
+        """(chains,) steps made by the last call, by group; less than 0: one found too little room."""
+        return np.concatenate([group.made.cpu().numpy() for group in self.groups])
 
 
 @dataclass
@@ -119,12 +137,12 @@ class CudaEngine:
     # --- start ---------------------------------------------------------------------------------
 
     def start(
-        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int = 0
+        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int | Ints = 0
     ) -> CudaState:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
         return self.begin(pack(problems, which, init, self.neighbours), first=first)
 
-    def begin(self, packed: Packed, *, first: int = 0) -> CudaState:
+    def begin(self, packed: Packed, *, first: int | Ints = 0) -> CudaState:
         """What is left of `start` once problems are packed."""
         groups = []
         for part in packed.groups:
@@ -136,7 +154,7 @@ class CudaEngine:
         self._pace = 0.0
         return CudaState(packed.problems, packed.which, groups, per_unit, self.device)
 
-    def _group(self, packed: PackedGroup, first: int) -> Group:
+    def _group(self, packed: PackedGroup, first: int | Ints) -> Group:
         torch, shape, members = self.device.torch, packed.shape, packed.members
         bytes_each, count = chain_bytes(shape), len(members)
         try:
@@ -154,7 +172,8 @@ class CudaEngine:
 
         records = torch.zeros((count, len(RECORD)), dtype=torch.int64, device="cuda")
         return Group(
-            shape, members, instances, ints(packed.which), ints(members), ints(members + first), memory, records,
+            shape, members, instances, ints(packed.which), ints(members), ints(drawn_as(first, members)), memory,
+            records,
             ints(np.zeros(count)),
         )  # fmt: skip
 
@@ -249,8 +268,9 @@ class CudaEngine:
                 break
             end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
             self._improve(state, recipe, given, heat, begin, end, seed, iteration, stop_at)
-            made += sum(int(group.made.sum()) for group in state.groups)
-            state.check()
+            steps_made = state.made()  # waits for the GPU
+            _refuse_too_little_room(steps_made)
+            made += int(steps_made.sum())
             self._pace = (time.perf_counter() - now) / (end - begin)
             begin = end
         return made
@@ -395,6 +415,11 @@ class CudaEngine:
     def _launch_chains(self, group: Group, name: str, grid: int, threads: int, *arguments: Any) -> None:
         kernel = self.device.kernel("chains", name, _macros(group.shape.kind, None, 1))
         self.device.launch(kernel, grid, threads, 0, self._plan(group, None, None), *arguments)
+
+
+def _refuse_too_little_room(made: Ints) -> None:
+    if np.any(made < 0):
+        raise EngineError("a reconstruction found too little room on the GPU; please report this")
 
 
 def _macros(kind: Kind, layout: Layout | None, blocks: int) -> Macros:

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+COMMIT = "NDSVRP_COMMIT"  # names the commit on a machine that has only the files
 PACKAGES = ("ndsvrp", "numpy", "torch")
 
 
@@ -54,12 +55,13 @@ def _cpu() -> str:
 
 @cache
 def _commit() -> str | None:
-    """The commit of the checkout this file lies in, ending in -dirty if something in it has been changed."""
+    """The commit of the checkout this file lies in, ending in -dirty if something in it has been changed; where git
+    does not know, the one that NDSVRP_COMMIT names, if any."""
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
-        return None
+        return os.environ.get(COMMIT)
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        return None
+        return os.environ.get(COMMIT)

@@ -31,6 +31,7 @@ class Model:
     seconds: float  #: that loading it took
 
     on_device = True  #: policies of ours take views as engines have them
+    batched = True  #: and several problems at once
 
     def __call__(self, situation: Situation) -> Ints:
         """The customers to remove, as the policy says."""

@@ -23,7 +23,7 @@ RULES = ("string", "related", "random")
 class Situation:
     """What a deconstruction sees at the start of an improvement step."""
 
-    problem: Problem
+    problem: Problem  #: the first, where there are several
     coordinates: npt.NDArray[np.float64]
     """(chains, N+1, 2) in the unit square, as augmented for each chain; made up from the matrix where one rules."""
     view: View  #: the current solution of each chain
@@ -32,9 +32,16 @@ class Situation:
     random: np.random.Generator  #: seeded by (seed, iteration)
     threads: int = 1  #: cores it may use; the outcome must not depend on it
     deadline: float | None = None  #: when time is up, by the clock of `time.perf_counter`
+    problems: tuple[Problem, ...] = ()
+    """All of them, of one size, for a deconstruction that is `batched`: each has as many chains as any other, first
+    those of the first, then those of the second, … Usually just `problem`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "problems", self.problems or (self.problem,))
 
 
 Deconstruction = Callable[[Situation], Ints]
 """Returns (chains, K, M) int32: distinct customers in the order in which they are to be reinserted. There may be fewer
 than K where time is up. One that has an attribute `on_device` which is true gets the view as the engine has it,
-tensors on a GPU, and may answer with such a tensor."""
+tensors on a GPU, and may answer with such a tensor. One that has an attribute `batched` which is true may be shown
+several problems at once (`ndsvrp.solve_set`); others are shown one at a time."""

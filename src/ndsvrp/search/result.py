@@ -14,13 +14,14 @@ from ndsvrp.solution import Solution
 class TracePoint(NamedTuple):
     """A best solution, when it was found."""
 
-    seconds: float
+    seconds: float  #: of problems searched together, an equal share
     iteration: int
     cost: float
 
 
 class Progress(NamedTuple):
-    """What a callback is told after every iteration of the search."""
+    """What a callback is told after every iteration of the search. Of problems searched together it gets the mean of
+    their best costs and temperatures, and the sums of the counts."""
 
     iteration: int
     seconds: float
@@ -39,9 +40,9 @@ class Result:
     report: Report  #: what `check` says of it
     seed: int
     stopped: str  #: why: time, iterations, patience, target, interrupted
-    seconds: float  #: start solutions and search
+    seconds: float  #: start solutions and search; of problems searched together, an equal share
     iterations: int
-    reconstructions: int  #: solutions built
+    reconstructions: int  #: solutions built; of problems searched together, an equal share
     settings: dict[str, Any] = field(default_factory=dict)  #: solver, device, threads, limits, every setting
     trace: tuple[TracePoint, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.ruin import RULES, Deconstruction
 from ndsvrp.search import settings as presets
 from ndsvrp.search.asa import Search
-from ndsvrp.search.result import Progress, Result
+from ndsvrp.search.result import Progress, Result, TracePoint
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.stopping import Budget
 from ndsvrp.solution import Solution
@@ -67,9 +67,10 @@ def plan(
     device: str = "auto",
     threads: int | None = None,
     chains: int | None = None,
+    together: int = 1,
     **settings: Any,
 ) -> Plan:
-    """Decide what `solve` with the same arguments will use."""
+    """Decide what `solve` with the same arguments will use, or `solve_set` for so many problems together."""
     if model is not None and ruin is None:
         ruin = "policy"
     is_learned = isinstance(ruin, str) and ruin == "policy"
@@ -97,7 +98,7 @@ def plan(
     if threads is not None and threads < 1:
         raise NdsError(f"threads must be at least 1, got {threads}")
     cores = threads or usable_cores()
-    return Plan(solver, preset, device, min(cores, chosen.chains), chosen, model)
+    return Plan(solver, preset, device, min(cores, together * chosen.chains), chosen, model)
 
 
 def solve(
@@ -123,7 +124,8 @@ def solve(
 
     Give at least one of `time` (seconds, start solutions included) and `iterations`. `ruin` names a rule or is a
     function of one's own; 'policy' goes by `model`: the name of one shipped, a path, or one loaded before by
-    `ndsvrp.models.load`; without it, the one shipped for such problems is chosen. Loading it is not part of `time`.
+    `ndsvrp.models.load`; without it, the one shipped for such problems is chosen. Loading it is not part of `time`,
+    nor is making a GPU ready, but for a `ruin` of one's own, which is never asked for nothing.
     Further keywords are fields of `Settings`. The result depends on problem, seed, chains and settings, never on
     `threads`. Ctrl-C ends the search early and returns the best found so far.
     Raises NoSolutionError if a limited fleet could not be made to serve everybody.
@@ -132,50 +134,147 @@ def solve(
         problem, solver=solver, ruin=ruin, model=model, preset=preset, device=device, threads=threads, chains=chains,
         **settings,
     )  # fmt: skip
-    if not 0 <= seed < 2**63:
-        raise NdsError(f"seed must be between 0 and 2^63 - 1, got {seed}")
     if init is not None:
         _refuse_bad_start(problem, init)
-    engine, learned = chosen.engine(), chosen.load()
-    if isinstance(learned, models.Model) and not learned.knows(problem):
-        _warn_of_other_features(problem, learned)
-    budget = Budget(time, iterations, patience, target)  # the clock runs from here
+    engine = chosen.engine()  # a device that is not there is refused before a model is sent to it
+    chosen = replace(chosen, model=ruin if callable(ruin) else chosen.load())
+    limits = {"time": time, "iterations": iterations, "patience": patience, "target": target}
+    (outcome,), _ = _search([problem], engine, chosen, limits, seed, callback, init)
+    if isinstance(outcome, NoSolutionError):
+        raise outcome
+    return outcome
+
+
+def solve_set(
+    problems: Sequence[Problem],
+    *,
+    together: int | None = None,
+    time: float | None = None,
+    iterations: int | None = None,
+    patience: int | None = None,
+    target: float | None = None,
+    seed: int = 0,
+    ruin: str | Deconstruction | None = None,
+    callback: Callable[[Progress], None] | None = None,
+    **how: Any,
+) -> list[Result | NoSolutionError]:
+    """Solve several problems, up to `together` of them side by side (all by default): problems x chains are a batch
+    that fills a GPU, or all cores, where one problem would not.
+
+    `time` is for each problem: those searched together get so many times the seconds, and what their results say of
+    seconds and solutions is an equal share. `patience` and `target` go by their mean cost. The other arguments are
+    those of `solve`. With a rule every problem gets the solution that `solve` finds for the same seed and iterations;
+    a learned policy draws other random numbers in a batch.
+
+    Only problems alike are searched together: of one size and variant, with or without a limit on vehicles. A function
+    of one's own that is not `batched` (see `ndsvrp.Deconstruction`) is shown one problem after the other, and so are
+    problems with a matrix to any function and policy.
+
+    A problem whose fleet could not be made to serve everybody has a NoSolutionError in the place of its result; so have
+    those that Ctrl-C came before.
+    """
+    if together is not None and together < 1:
+        raise NdsError(f"together must be at least 1, got {together}")
+    limits = {"time": time, "iterations": iterations, "patience": patience, "target": target}
+    alike: dict[Any, list[int]] = {}
+    for i, problem in enumerate(problems):
+        kind = problem.customers, variant_of(problem), problem.vehicles is None, problem.distance is None
+        alike.setdefault(kind, []).append(i)
+    outcomes: list[Result | NoSolutionError] = [NoSolutionError("interrupted before its search", [])] * len(problems)
+    stopped = ""
+    for members in alike.values():
+        first, most = problems[members[0]], min(together or len(members), len(members))
+        chosen = plan(first, ruin=ruin, together=most, **how)
+        engine = chosen.engine()
+        chosen = replace(chosen, model=ruin if callable(ruin) else chosen.load())
+        if chosen.model is not None and not (first.distance is None and getattr(chosen.model, "batched", False)):
+            most = 1
+        for begin in range(0, len(members), most):
+            if stopped == "interrupted":
+                break
+            part = members[begin : begin + most]
+            found, stopped = _search([problems[i] for i in part], engine, chosen, limits, seed, callback)
+            for i, outcome in zip(part, found, strict=True):
+                outcomes[i] = outcome
+    return outcomes
+
+
+def _search(
+    problems: Sequence[Problem],
+    engine: Engine,
+    chosen: Plan,
+    limits: dict[str, Any],
+    seed: int,
+    callback: Callable[[Progress], None] | None,
+    init: Solution | None = None,
+) -> tuple[list[Result | NoSolutionError], str]:
+    """Search problems side by side, with a plan whose model is loaded; what was found, judged, and why it ended."""
+    if not 0 <= seed < 2**63:
+        raise NdsError(f"seed must be between 0 and 2^63 - 1, got {seed}")
+    if isinstance(chosen.model, models.Model) and not chosen.model.knows(problems[0]):
+        _warn_of_other_features(problems[0], chosen.model)
+    budget = Budget(limits["time"], limits["iterations"], limits["patience"], limits["target"])
+    if budget.seconds is not None:
+        budget.seconds *= len(problems)
     search = Search(
-        problem,
+        problems,
         engine,
         chosen.settings,
         budget,
         seed,
-        deconstruction=ruin if callable(ruin) else learned,
+        deconstruction=chosen.load(),
         init=init,
         start_rounds=0 if chosen.solver == "sisr" else 100,
         threads=chosen.threads,
         callback=callback,
     )
     try:
+        if chosen.device == "cuda" and (chosen.model is None or getattr(chosen.model, "on_device", False)):
+            search.rehearse()
+        budget.restart()  # the clock runs from here
         stopped = search.run()
     except KeyboardInterrupt:
         stopped = "interrupted"
         search.note_best()
-    solution = search.best()
+    found, seconds = search.best(), search.elapsed()
+    outcomes = [
+        _judged(problem, solution, search, chosen, stopped, seconds, tuple(trace), limits)
+        for problem, solution, trace in zip(problems, found, search.traces, strict=True)
+    ]
+    return outcomes, stopped
+
+
+def _judged(
+    problem: Problem,
+    solution: Solution,
+    search: Search,
+    chosen: Plan,
+    stopped: str,
+    seconds: float,
+    trace: tuple[TracePoint, ...],
+    limits: dict[str, Any],
+) -> Result | NoSolutionError:
     report = check(problem, solution)
-    _refuse_bad_end(problem, report)
-    limits = {"time": time, "iterations": iterations, "patience": patience, "target": target}
-    used: dict[str, Any] = {"solver": chosen.solver, "preset": preset, "device": chosen.device}
+    if (failure := _no_solution(problem, report)) is not None:
+        return failure
+    used: dict[str, Any] = {"solver": chosen.solver, "preset": chosen.preset, "device": chosen.device}
     used["threads"] = chosen.threads
+    if len(search.problems) > 1:
+        used["together"] = len(search.problems)
+    learned = chosen.model if chosen.settings.ruin == "policy" else None
     if learned is not None:
         used["model"] = learned.record() if isinstance(learned, models.Model) else {"name": _called(learned)}
     return Result(
         problem,
         solution,
         report,
-        seed,
+        search.seed,
         stopped,
-        budget.elapsed(),
+        seconds,
         search.iteration,
-        search.reconstructions,
+        search.reconstructions // len(search.problems),
         settings={**used, "limits": limits, **asdict(chosen.settings)},
-        trace=tuple(search.trace),
+        trace=trace,
     )
 
 
@@ -192,10 +291,10 @@ def _shipped_model(problem: Problem) -> str:
 def _warn_of_other_features(problem: Problem, model: models.Model) -> None:
     trained = ", ".join(name.upper() for name in model.card.problems)
     message = f"the model {model.name} was trained on {trained}, and this is a {variant_of(problem).name.upper()}"
-    warnings.warn(message, NdsWarning, stacklevel=3)
+    warnings.warn(message, NdsWarning, stacklevel=4)
 
 
-def _called(what: str | Deconstruction | None) -> str:
+def _called(what: str | Path | Deconstruction | None) -> str:
     """A ruin or a model in words."""
     return f"'{what}'" if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
 
@@ -212,18 +311,20 @@ def _refuse_bad_start(problem: Problem, init: Solution) -> None:
         raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
 
 
-def _refuse_bad_end(problem: Problem, report: Report) -> None:
+def _no_solution(problem: Problem, report: Report) -> NoSolutionError | None:
+    """What is wrong with the end of a search, if anything."""
     broken = [violation for violation in report.violations if violation.kind != "unserved"]
     if broken:  # not a bad instance: a bug of ours
         raise RuntimeError(f"the search returned an infeasible solution, please report this: {broken[0]}")
     missing = [c for c in report.unserved if problem.required[c]]
-    if missing:
-        raise NoSolutionError(
-            "no feasible solution found: "
-            + (f"{problem.vehicles} vehicles leave " if problem.vehicles is not None else "")
-            + f"{len(missing)} required customers unserved",
-            missing,
-        )
+    if not missing:
+        return None
+    return NoSolutionError(
+        "no feasible solution found: "
+        + (f"{problem.vehicles} vehicles leave " if problem.vehicles is not None else "")
+        + f"{len(missing)} required customers unserved",
+        missing,
+    )
 
 
 def _pick(what: str, name: str, known: tuple[str, ...], auto: str | None = None) -> str:

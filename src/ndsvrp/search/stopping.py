@@ -42,6 +42,10 @@ class Budget:
             if name != "target" and value <= 0:
                 raise NdsError(f"{name} must be above 0, got {value}")
 
+    def restart(self) -> None:
+        """The clock runs from now."""
+        self.began = time.perf_counter()
+
     def elapsed(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.began

@@ -1,0 +1,191 @@
+"""How fast searching and training are on a GPU with the learned policy: as a whole, part by part, and their memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import torch
+
+from ndsvrp import models
+from ndsvrp.bench.gpu_engine import CHAINS, GIVEN, ORDERS, REMOVALS, REPEATS, ROLLOUTS, WARM_UP, seconds_of
+from ndsvrp.bench.rows import Row
+from ndsvrp.engine.base import Engine, Recipe
+from ndsvrp.errors import NdsError
+from ndsvrp.generate import generate
+from ndsvrp.io.environment import usable_cores
+from ndsvrp.policy.draws import Draws
+from ndsvrp.policy.inputs import Inputs, static_inputs
+from ndsvrp.policy.network import Network
+from ndsvrp.policy.policy import Policy
+from ndsvrp.policy.recorded import Recorded, low_precision
+from ndsvrp.policy.rollout import Sampler
+from ndsvrp.problem import Problem
+from ndsvrp.ruin import Deconstruction, Situation
+from ndsvrp.search.augment import augmentations
+from ndsvrp.search.result import Result
+from ndsvrp.search.solve import solve, solve_set
+from ndsvrp.search.start import start
+from ndsvrp.train.config import Recipe as Training
+from ndsvrp.train.config import Source, TrainConfig
+from ndsvrp.train.trainer import Trainer
+
+BATCH, TRAINING_ROLLOUTS, ITERATIONS = 256, 128, 30  # of the training that is measured
+TOGETHER = 8  # instances searched at once
+
+
+def shipped(problem: Problem, device: str = "cuda") -> models.Model:
+    """The model that comes with the program for such problems."""
+    name = models.choose(problem)
+    if name is None:
+        raise NdsError("no model for such problems is shipped with this version")
+    return models.load(name, device)
+
+
+def policy_of(model: models.Model) -> Policy:
+    """The network in a model."""
+    assert isinstance(model.policy, Policy)
+    return model.policy
+
+
+# --- one iteration of a search, part by part --------------------------------------------------------
+
+
+def iteration(
+    problem: Problem, policy: Policy, engine: Engine, chains: int = CHAINS, repeats: int = REPEATS
+) -> Iterator[Row]:
+    """Milliseconds of what an iteration consists of, on solutions that a search works on."""
+    device, network = policy.device.type, policy.network
+    state: Any = start(engine, [problem], np.zeros(chains, np.int32), 1, rounds=30)
+    heat = np.full((chains, ROLLOUTS), 0.01 * problem.side())
+    related = Recipe(rule="related", removals=REMOVALS, orders=ORDERS)
+    for i in range(WARM_UP):
+        engine.rebuild(state, related, None, heat, 1, i)
+    coordinates, view = augmentations(problem, chains), engine.device_view(state)
+    inputs = static_inputs([problem], coordinates, device).showing(view)
+    seeds = torch.randint(2, (chains, ROLLOUTS, network.config.seed_bits), device=device).float()
+    draws = Draws(seeds, torch.rand(chains, ROLLOUTS, REMOVALS, device=device))
+    sampler = Sampler(network)
+
+    def encode(*tensors: torch.Tensor) -> Any:
+        with torch.no_grad(), low_precision(policy.device):
+            return network.encode(Inputs.of_tensors(*tensors))
+
+    def situation(i: int) -> Situation:
+        return Situation(problem, coordinates, view, ROLLOUTS, REMOVALS, np.random.default_rng(i))
+
+    recorded = Recorded(encode, inputs.tensors(), ()) if device == "cuda" else encode
+    encoded = seconds_of(lambda i: recorded(*inputs.tensors()), repeats, device)
+    sampled = seconds_of(lambda i: sampler(inputs, draws), repeats, device)
+    yield _part("view", seconds_of(lambda i: engine.device_view(state), repeats, device))
+    yield _part("encode", encoded)
+    yield _part("decode", sampled - encoded)
+    yield {
+        "what": "decode with encode", "value": chains * ROLLOUTS / sampled / 1e6, "unit": "M rollouts/s",
+        "seconds": sampled,
+    }  # fmt: skip
+    yield _part("policy", seconds_of(lambda i: policy(situation(i)), repeats, device))  # draws and all
+    removed = policy(situation(1))
+    yield _part("rebuild", seconds_of(lambda i: engine.rebuild(state, GIVEN, removed, heat, 1, i), repeats, device))
+    good, hopeless = np.arange(chains // 4), np.arange(chains - chains // 4, chains)  # a quarter is replaced
+
+    def exchange(i: int) -> None:
+        state.numbers()
+        engine.replace(state, good, hopeless)
+
+    yield _part("exchange and report", seconds_of(exchange, repeats, device))
+
+
+def _part(name: str, seconds: float) -> Row:
+    return {"what": name, "value": seconds * 1e3, "unit": "ms", "seconds": seconds}
+
+
+# --- whole searches ------------------------------------------------------------------------------------
+
+
+def search(
+    problem: Problem, model: Deconstruction, seconds: float = 3.0, chains: int = CHAINS, device: str = "cuda"
+) -> Row:
+    """Solutions per second of a search with the policy."""
+    result = solve(problem, time=seconds, **_how(model, chains, device))
+    return {"what": "search", **_rate([result])}
+
+
+def search_together(
+    problems: list[Problem], model: Deconstruction, seconds: float = 0.5, chains: int = CHAINS, device: str = "cuda"
+) -> Row:
+    """The same for several instances at once, with so many seconds for each."""
+    results = solve_set(problems, time=seconds, **_how(model, chains, device))
+    return {"what": f"search, {len(problems)} together", **_rate([r for r in results if isinstance(r, Result)])}
+
+
+def _how(model: Deconstruction, chains: int, device: str) -> dict[str, Any]:
+    return {
+        "seed": 1, "solver": "nds", "ruin": "policy", "model": model, "device": device, "chains": chains,
+        "rollouts": ROLLOUTS, "removals": REMOVALS, "orders": ORDERS,
+    }  # fmt: skip
+
+
+def _rate(results: list[Result]) -> Row:
+    seconds, made = sum(r.seconds for r in results), sum(r.reconstructions for r in results)
+    return {
+        "value": made / seconds / 1e6, "unit": "M solutions/s", "seconds": seconds,
+        "chains": results[0].settings["chains"], "iterations": results[0].iterations,
+        "ms_per_iteration": seconds / max(1, results[0].iterations) * 1e3,
+        "cost": float(np.mean([r.cost for r in results])),
+    }  # fmt: skip
+
+
+def memory(customers: int, chains: int = CHAINS) -> Row:
+    """GPU memory of a search with the policy, in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_memory, customers, chains).result()
+
+
+def _memory(customers: int, chains: int) -> Row:
+    problem = generate("cvrp", customers, seed=1)[0]
+    free, _ = torch.cuda.mem_get_info()  # with torch's context there, without anything of ours
+    search(problem, shipped(problem), 1.0, chains)
+    taken = (free - torch.cuda.mem_get_info()[0]) / 2**30
+    reserved = torch.cuda.max_memory_reserved() / 2**30
+    return {
+        "what": "memory", "value": max(taken, reserved), "unit": "GiB", "taken_gib": taken, "reserved_gib": reserved,
+        "chains": chains,
+    }  # fmt: skip
+
+
+# --- training --------------------------------------------------------------------------------------------
+
+
+def training(
+    customers: int,
+    engine: Engine,
+    device: str = "cuda",
+    batch: int = BATCH,
+    rollouts: int = TRAINING_ROLLOUTS,
+    iterations: int = ITERATIONS,
+    **changes: Any,
+) -> Row:
+    """Milliseconds of a training iteration, and of its parts: a batch of instances after one that does not count."""
+    config = TrainConfig(
+        train=Training(instances=2 * batch, batch=batch, rollouts=rollouts, iterations=iterations, **changes),
+        data=(Source(customers=(customers,)),),
+    )
+    torch.manual_seed(config.train.seed)
+    trainer = Trainer(config, Network(config.network), engine, torch.device(device), threads=usable_cores())
+    trainer.train_batch()
+    began = time.perf_counter()
+    spent = dict(trainer.train_batch()["seconds"])
+    whole = time.perf_counter() - began
+    trainer.close()
+    before = {part: spent.pop(part, 0.0) for part in ("generate", "start")}
+    each = (whole - sum(before.values())) / iterations
+    return {
+        "what": "training iteration", "value": each * 1e3, "unit": "ms", "batch": batch, "rollouts": rollouts,
+        "iterations": iterations, "rollouts_per_second": batch * rollouts / each, "before": before,
+        "ms": {part: seconds / iterations * 1e3 for part, seconds in spent.items()},
+    }  # fmt: skip

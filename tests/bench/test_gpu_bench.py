@@ -1,0 +1,107 @@
+"""What `nds bench gpu` measures, on a CPU and small; bars and tables."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+from ndsvrp import generate
+from ndsvrp.bench import gpu, gpu_search
+from ndsvrp.bench.gpu_engine import _row, seconds_of
+from ndsvrp.bench.rows import record
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.errors import NdsError
+from ndsvrp.io import environment
+from ndsvrp.policy import Network, NetworkConfig, Policy
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TINY = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_after=1, seed_bits=6, seed_width=4)
+
+
+def policy() -> Policy:
+    torch.manual_seed(0)
+    return Policy(Network(TINY))
+
+
+def test_parts_of_an_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_search, "ROLLOUTS", 5)
+    problem = generate("cvrp", 20, seed=1)[0]
+    rows = {row["what"]: row for row in gpu_search.iteration(problem, policy(), CpuEngine(), chains=4, repeats=3)}
+    assert list(rows) == ["view", "encode", "decode", "decode with encode", "policy", "rebuild", "exchange and report"]
+    assert all(row["value"] == pytest.approx(1e3 * row["seconds"]) for row in rows.values() if row["unit"] == "ms")
+    both = rows["decode with encode"]
+    assert both["value"] == pytest.approx(4 * 5 / both["seconds"] / 1e6)
+    assert rows["encode"]["seconds"] + rows["decode"]["seconds"] == pytest.approx(both["seconds"])
+
+
+def test_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_search, "ROLLOUTS", 5)
+    problems = generate("cvrp", 20, count=3, seed=1)
+    one = gpu_search.search(problems[0], policy(), 0.3, 2, "cpu")
+    assert one["what"] == "search" and one["iterations"] > 0
+    # The last iteration may have been cut short.
+    assert one["value"] * 1e6 * one["seconds"] == pytest.approx(one["iterations"] * 2 * 5 * 5, abs=2 * 5 * 5)
+    assert one["ms_per_iteration"] == pytest.approx(1e3 * one["seconds"] / one["iterations"])
+    several = gpu_search.search_together(problems, policy(), 0.2, 2, "cpu")
+    assert several["what"] == "search, 3 together"
+    assert 0.6 <= several["seconds"] < 1.5
+
+
+def test_training() -> None:
+    row = gpu_search.training(
+        12, CpuEngine(), "cpu", batch=2, rollouts=4, iterations=3, removals=4, start_rounds=2, improvement_steps=1,
+        warm_up_rollouts=4,
+    )  # fmt: skip
+    assert row["unit"] == "ms" and set(row["before"]) == {"generate", "start"}
+    assert {"rollout", "evaluate", "gradient", "optimizer"} <= set(row["ms"])
+    assert 0 < sum(row["ms"].values()) <= row["value"] * 1.001
+    assert row["rollouts_per_second"] == pytest.approx(2 * 4 / (row["value"] / 1e3))
+
+
+def test_the_median_of_calls_counts() -> None:
+    waits = iter([0.05, 0.05, 0.001, 0.03, 0.002])
+    assert 0.002 <= seconds_of(lambda i: time.sleep(next(waits)), 3, "cpu") < 0.02
+
+
+def test_bars() -> None:
+    """128 chains x 200 rollouts x 5 orders are 128,000 solutions: in 2 ms 64 M/s; 200 steps in 4 ms are 20 us each."""
+    fast = gpu._judged({"instance": "cvrp500", **_row("evaluate", "related", 0.002, 128)}, 128)
+    assert (fast["value"], fast["unit"], fast["bar"], fast["met"]) == (64.0, "M solutions/s", "at least 50", True)
+    slow = gpu._judged({"instance": "cvrp500", **_row("improve", "related", 0.004, 128)}, 128)
+    assert (slow["value"], slow["unit"], slow["bar"], slow["met"]) == (20.0, "us per step", "at most 15", False)
+    other = gpu._judged({"instance": "cvrp500", **_row("improve", "scattered", 0.004, 128)}, 128)
+    assert "bar" not in other
+    text = Console(width=100)
+    with text.capture() as shown:
+        text.print(gpu.table([fast, slow, other]))
+    lines = [line for line in shown.get().splitlines() if "cvrp500" in line]
+    assert len(lines) == 2
+    assert "at least 50" in lines[0] and "64.00" in lines[0] and "met" in lines[0] and "NOT" not in lines[0]
+    assert "at most 15" in lines[1] and "20.00" in lines[1] and "NOT MET" in lines[1]
+    assert gpu.line(slow) == "cvrp500 improve related             20.000 us per step  (at most 15: NOT MET)"
+
+
+def test_bars_are_for_128_chains() -> None:
+    assert "bar" not in gpu._judged({"instance": "cvrp500", **_row("evaluate", "related", 0.002, 64)}, 64)
+
+
+def test_rows_name_a_commit_given_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "__file__", str(tmp_path / "a/b/c/d.py"))  # there is no checkout
+    monkeypatch.setenv(environment.COMMIT, "1234abc")
+    environment._commit.cache_clear()
+    try:
+        record([{"set": "gpu", "what": "view"}], tmp_path / "x.jsonl")
+        assert json.loads((tmp_path / "x.jsonl").read_text())["commit"] == "1234abc"
+    finally:
+        environment._commit.cache_clear()
+
+
+def test_unknown_parts_are_refused() -> None:
+    with pytest.raises(NdsError, match=r"unknown part 'all' \(known: engine, iteration, search, training, memory\)"):
+        gpu.run(only=["all"])

@@ -1,0 +1,209 @@
+"""Several problems at once: each goes the way it would go alone, and gets its share."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ndsvrp import NdsError, NoSolutionError, Problem, Progress, Result, Situation, check, generate, solve, solve_set
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.policy import Network, NetworkConfig, Policy
+from ndsvrp.search import solve as wiring
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TINY = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_after=1, seed_bits=6, seed_width=4)
+SHORT: dict[str, Any] = {"iterations": 4, "seed": 3, "chains": 3, "rollouts": 30, "device": "cpu"}
+
+
+def course(result: Result | NoSolutionError) -> tuple[Any, ...]:
+    assert isinstance(result, Result), result
+    steps = [(point.iteration, point.cost) for point in result.trace]
+    return result.solution, result.cost, steps, result.iterations, result.reconstructions
+
+
+def scaled(problems: list[Problem]) -> list[Problem]:
+    """Boxes of several sides."""
+    return [p.replace(coordinates=p.coordinates * 10**i) for i, p in enumerate(problems) if p.coordinates is not None]
+
+
+@pytest.mark.parametrize("how", [{"solver": "sisr"}, {"solver": "nds", "ruin": "related", "threshold": 1.0}])
+@pytest.mark.parametrize("variant", ["cvrp", "vrptw", "pcvrp", "pcvrptw"])
+def test_as_alone(variant: str, how: dict[str, Any]) -> None:
+    """Whatever the threads and however many at a time."""
+    problems = generate(variant, 30, count=3, seed=1)
+    if variant == "cvrp":
+        problems = scaled(problems)
+    alone = [course(solve(problem, **SHORT, **how)) for problem in problems]
+    for more in ({}, {"threads": 2}, {"together": 2}, {"together": 1}, {"together": 9}):
+        assert [course(result) for result in solve_set(problems, **SHORT, **how, **more)] == alone
+
+
+def test_a_mixed_set() -> None:
+    """Sizes, variants, matrices and fleets are put together as far as they are alike; results come in order."""
+    small, large = generate("cvrp", 12, count=2, seed=1), generate("cvrp", 20, count=2, seed=2)
+    nodes = np.arange(13)
+    matrix = Problem(
+        distance=small[0].length(nodes[:, None], nodes[None]), demand=small[0].demand, capacity=small[0].capacity
+    )
+    problems = [small[0], large[0], small[1].replace(vehicles=12), matrix, small[1], *generate("vrptw", 12), large[1]]
+    results = solve_set(problems, **SHORT, solver="nds")
+    assert [course(result) for result in results] == [course(solve(p, **SHORT, solver="nds")) for p in problems]
+    assert [r.settings.get("together") for r in results if isinstance(r, Result)] == [2, 2, None, None, 2, None, 2]
+    assert solve_set([], iterations=1) == []
+
+
+def test_a_fleet_too_small_leaves_the_others_their_results() -> None:
+    problems = [p.replace(vehicles=v) for p, v in zip(generate("cvrp", 20, count=3), (20, 1, 20), strict=True)]
+    first, second, third = solve_set(problems, **SHORT)
+    assert isinstance(second, NoSolutionError)
+    assert "1 vehicles leave" in str(second) and len(second.unserved) > 0
+    assert course(first) == course(solve(problems[0], **SHORT))
+    assert course(third) == course(solve(problems[2], **SHORT))
+
+
+def test_time_is_for_each() -> None:
+    problems = generate("cvrp", 20, count=3, seed=1)
+    began = time.perf_counter()
+    results = solve_set(problems, time=0.2, seed=1, device="cpu")
+    taken = time.perf_counter() - began
+    assert 0.6 <= taken < 0.6 + 0.5  # generous: cores are shared
+    for result in results:
+        assert isinstance(result, Result)
+        assert (result.stopped, result.settings["limits"]["time"]) == ("time", 0.2)
+        assert 0.2 <= result.seconds <= taken / 3 + 1e-3
+        assert all(point.seconds <= result.seconds for point in result.trace)
+
+
+def test_progress_is_of_all() -> None:
+    told: list[Progress] = []
+    results = solve_set(generate("cvrp", 20, count=3, seed=1), **SHORT, callback=told.append)
+    assert [progress.iteration for progress in told] == [0, 1, 2, 3, 4]
+    assert told[-1].best == pytest.approx(np.mean([r.cost for r in results if isinstance(r, Result)]))
+    assert told[-1].reconstructions == sum(r.reconstructions for r in results if isinstance(r, Result))
+
+
+def test_patience_and_target_go_by_the_mean() -> None:
+    problems = generate("cvrp", 12, count=2, seed=1)
+    results = [r for r in solve_set(problems, iterations=5, seed=1, chains=2) if isinstance(r, Result)]
+    mean = float(np.mean([r.cost for r in results]))
+    for result in solve_set(problems, iterations=1000, seed=1, chains=2, target=mean * 1.001):
+        assert isinstance(result, Result) and result.stopped == "target"
+    for result in solve_set(problems, iterations=10_000, seed=1, chains=2, patience=3):
+        assert isinstance(result, Result) and result.stopped == "patience"
+
+
+def test_an_interruption_ends_the_rest() -> None:
+    def stop(progress: Progress) -> None:
+        if progress.iteration == 2:
+            raise KeyboardInterrupt
+
+    results = solve_set(generate("cvrp", 20, count=5, seed=1), **SHORT, together=2, callback=stop)
+    stopped = [r.stopped if isinstance(r, Result) else str(r) for r in results]
+    assert stopped == ["interrupted"] * 2 + ["interrupted before its search"] * 3
+    assert all(r.iterations == 2 for r in results if isinstance(r, Result))
+
+
+def test_own_functions_see_one_problem_at_a_time() -> None:
+    seen: list[Situation] = []
+
+    def ruin(situation: Situation) -> np.ndarray:
+        seen.append(situation)
+        chains, n = len(situation.view.route), situation.problem.customers
+        draws = [situation.random.permutation(n)[: situation.removals] + 1 for _ in range(chains * situation.rollouts)]
+        return np.array(draws, np.int32).reshape(chains, situation.rollouts, situation.removals)
+
+    problems = generate("cvrp", 12, count=2, seed=1)
+    results = solve_set(problems, **SHORT, solver="nds", ruin=ruin)
+    assert [situation.problem for situation in seen] == [problems[0]] * 4 + [problems[1]] * 4
+    assert all(situation.problems == (situation.problem,) for situation in seen)
+    assert [course(r) for r in results] == [course(solve(p, **SHORT, solver="nds", ruin=ruin)) for p in problems]
+
+
+def test_batched_functions_see_all() -> None:
+    problems, seen = generate("cvrp", 12, count=2, seed=1), []
+
+    class First:
+        batched = True
+
+        def __call__(self, situation: Situation) -> np.ndarray:
+            seen.append(situation)
+            chosen = np.arange(1, situation.removals + 1, dtype=np.int32)
+            return np.broadcast_to(chosen, (len(situation.coordinates), situation.rollouts, situation.removals))
+
+    solve_set(problems, **SHORT, solver="nds", ruin=First())
+    assert len(seen) == 4
+    assert seen[0].problems == tuple(problems) and seen[0].problem is problems[0]
+    assert seen[0].coordinates.shape == (6, 13, 2) and seen[0].view.route.shape == (6, 13)
+    solve(problems[1], **SHORT, solver="nds", ruin=First())
+    assert np.array_equal(seen[0].coordinates[3:], seen[4].coordinates)
+
+
+@pytest.mark.parametrize("variant", ["cvrp", "pcvrptw"])
+def test_the_policy_takes_a_batch(variant: str) -> None:
+    """It reads each problem's own numbers, and improves all of them as well as one at a time."""
+    torch.manual_seed(0)
+    policy = Policy(Network(TINY))
+    problems = generate(variant, 30, count=3, seed=4)
+    more = {"solver": "nds", "ruin": policy, "removals": 6, "iterations": 8}
+    results = solve_set(problems, **SHORT | more)
+    nodes = policy._inputs.nodes if policy._inputs is not None else None
+    assert nodes is not None and nodes.shape[:2] == (9, 31)
+    for i, (problem, result) in enumerate(zip(problems, results, strict=True)):
+        alone = solve(problem, **SHORT | more)
+        assert isinstance(result, Result) and check(problem, result.solution).feasible
+        assert result.cost < 1.1 * alone.cost
+        assert policy._inputs is not None
+        assert torch.equal(nodes[3 * i : 3 * i + 3], policy._inputs.nodes)
+    assert course(solve_set(problems[:1], **SHORT | more)[0]) == course(solve(problems[0], **SHORT | more))
+    assert [course(r) for r in solve_set(problems, **SHORT | more)] == [course(r) for r in results]
+
+
+def test_matrices_are_shown_to_the_policy_one_by_one() -> None:
+    torch.manual_seed(0)
+    nodes = np.arange(13)
+    problems = [
+        Problem(distance=p.length(nodes[:, None], nodes[None]), demand=p.demand, capacity=p.capacity)
+        for p in generate("cvrp", 12, count=2, seed=1)
+    ]
+    more = {"solver": "nds", "ruin": Policy(Network(TINY)), "removals": 6}
+    results = solve_set(problems, **SHORT | more)
+    assert [course(r) for r in results] == [course(solve(p, **SHORT | more)) for p in problems]
+
+
+def test_a_gpu_is_made_ready_before_the_clock_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rehearsal goes through all that a search does, and leaves nothing behind in it."""
+    calls: list[tuple[int, int]] = []
+
+    class Slow(CpuEngine):
+        """Takes a second to compile."""
+
+        def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: Any, *args: Any, **limits: Any) -> int:
+            if not calls:
+                time.sleep(1.0)
+            assert limits["deadline"] is not None
+            calls.append((args[-1], temperature.shape[1]))
+            return super().rebuild(state, recipe, removed, temperature, *args, **limits)
+
+    problem = generate("cvrp", 20, seed=1)[0]
+    monkeypatch.setattr(wiring, "_has_gpu", lambda: True)
+    monkeypatch.setattr(wiring.Plan, "engine", lambda self: Slow())
+    result = solve(problem, time=0.5, seed=1, solver="nds", rollouts=40)
+    assert result.settings["device"] == "cuda"
+    assert result.seconds < 0.9
+    assert result.trace[0].iteration == 0
+    assert [iteration for iteration, _ in calls[:3]] == [calls[0][0], 1, calls[0][0]], "start, iteration, start"
+    assert calls[0][1] == 1 and calls[2][1] == 100
+
+
+def test_bad_requests() -> None:
+    with pytest.raises(NdsError, match="together must be at least 1, got 0"):
+        solve_set(generate("cvrp", 5), iterations=1, together=0)
+    with pytest.raises(NdsError, match="needs a limit"):
+        solve_set(generate("cvrp", 5))
+    with pytest.raises(NdsError, match="'init'"):
+        solve_set(generate("cvrp", 5), iterations=1, init=None)
