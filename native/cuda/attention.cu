@@ -14,7 +14,7 @@ namespace {
 NDS_FN float most_of_row(float value) {
   for (i32 bit = 1; bit < 4; bit *= 2) {
     const float other = __int_as_float(__shfl_xor_sync(~0u, __float_as_int(value), bit));
-    value = value > other ? value : other;
+    value = larger(value, other);
   }
   return value;
 }
@@ -67,13 +67,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
     }
     float most[2] = {-kNobody, -kNobody}, sum[2] = {}, heard[2][4] = {};
     for (i32 begin = 0; begin < nodes; begin += kChunk) {
-      float score[8][4] = {};
+      float score[8][4];
 #pragma unroll
       for (i32 j = 0; j < 4; ++j) {
         u32 key[4];
         load_right_turned(key, keys, begin + 16 * j, lane);
-        multiply(score[2 * j], query, key[0], key[1]);
-        multiply(score[2 * j + 1], query, key[2], key[3]);
+        product(score[2 * j], query, key[0], key[1]);
+        product(score[2 * j + 1], query, key[2], key[3]);
       }
       if (begin + kChunk > nodes) {
 #pragma unroll
@@ -88,8 +88,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
         float top = most[r];
 #pragma unroll
         for (i32 n = 0; n < 8; ++n) {
-          top = top > score[n][2 * r] ? top : score[n][2 * r];
-          top = top > score[n][2 * r + 1] ? top : score[n][2 * r + 1];
+          top = larger(top, larger(score[n][2 * r], score[n][2 * r + 1]));
         }
         top = most_of_row(top);
         const float less = power_of_two((most[r] - top) * kExponent), shift = top * kExponent;
@@ -140,11 +139,15 @@ struct Known {
   i32 nodes, lane;
 };
 
-// One element: its chance, and the slope of its score. Both in place of score and of the product.
-NDS_FN void slope_of(float& score, float& product, float logarithm, float along) {
+// One pair of nodes: its chance in place of its score; the slope of its score in place of that of
+// its chance.
+NDS_FN void slope_of(float& score, float& toward, float logarithm, float along) {
   score = power_of_two(score * kExponent - logarithm);
-  product = score * (product - along);
+  toward = score * (toward - along);
 }
+struct __align__(8) Two {
+  float value[2];
+};
 
 // Slopes of 32 keys and values from `row` on.
 NDS_FN void keys_and_values(const Known& k, i32 row, bf16* to, i32 width) {
@@ -161,19 +164,19 @@ NDS_FN void keys_and_values(const Known& k, i32 row, bf16* to, i32 width) {
     load_right(slope, k.slopes, begin, k.lane);
     load_right_turned(query_turned, k.queries, begin, k.lane);
     load_right_turned(slope_turned, k.slopes, begin, k.lane);
-    float score[2][2][4] = {}, product[2][2][4] = {};
+    float score[2][2][4], toward[2][2][4];
 #pragma unroll
     for (i32 n = 0; n < 2; ++n) {
       const i32 at = begin + 8 * n + k.lane % 4 * 2;
-      const float logarithm[2] = {k.logarithms[at], k.logarithms[at + 1]};
-      const float along[2] = {k.along[at], k.along[at + 1]};
+      const Two logarithm = *reinterpret_cast<const Two*>(k.logarithms + at);
+      const Two along = *reinterpret_cast<const Two*>(k.along + at);
 #pragma unroll
       for (i32 t = 0; t < 2; ++t) {
-        multiply(score[t][n], key[t], query_turned[2 * n], query_turned[2 * n + 1]);
-        multiply(product[t][n], value[t], slope_turned[2 * n], slope_turned[2 * n + 1]);
+        product(score[t][n], key[t], query_turned[2 * n], query_turned[2 * n + 1]);
+        product(toward[t][n], value[t], slope_turned[2 * n], slope_turned[2 * n + 1]);
 #pragma unroll
         for (i32 i = 0; i < 4; ++i)
-          slope_of(score[t][n][i], product[t][n][i], logarithm[i % 2], along[i % 2]);
+          slope_of(score[t][n][i], toward[t][n][i], logarithm.value[i % 2], along.value[i % 2]);
       }
     }
 #pragma unroll
@@ -182,7 +185,7 @@ NDS_FN void keys_and_values(const Known& k, i32 row, bf16* to, i32 width) {
       as_left(left, score[t][0], score[t][1]);
       multiply(to_value[t][0], left, slope[0], slope[1]);
       multiply(to_value[t][1], left, slope[2], slope[3]);
-      as_left(left, product[t][0], product[t][1]);
+      as_left(left, toward[t][0], toward[t][1]);
       multiply(to_key[t][0], left, query[0], query[1]);
       multiply(to_key[t][1], left, query[2], query[3]);
     }
@@ -225,22 +228,22 @@ NDS_FN void queries(const Known& k, i32 row, bf16* to, i32 width) {
     load_right_turned(value_turned, k.values, begin, k.lane);
 #pragma unroll
     for (i32 t = 0; t < 2; ++t) {
-      float score[2][4] = {}, product[2][4] = {};
+      float score[2][4], toward[2][4];
 #pragma unroll
       for (i32 n = 0; n < 2; ++n) {
-        multiply(score[n], query[t], key_turned[2 * n], key_turned[2 * n + 1]);
-        multiply(product[n], slope[t], value_turned[2 * n], value_turned[2 * n + 1]);
+        product(score[n], query[t], key_turned[2 * n], key_turned[2 * n + 1]);
+        product(toward[n], slope[t], value_turned[2 * n], value_turned[2 * n + 1]);
 #pragma unroll
         for (i32 i = 0; i < 4; ++i)
-          slope_of(score[n][i], product[n][i], logarithm[t][i / 2], along[t][i / 2]);
+          slope_of(score[n][i], toward[n][i], logarithm[t][i / 2], along[t][i / 2]);
       }
       if (begin + 16 > k.nodes) {
 #pragma unroll
         for (i32 i = 0; i < 8; ++i)
-          if (begin + i / 4 * 8 + k.lane % 4 * 2 + i % 2 >= k.nodes) product[i / 4][i % 4] = 0.0f;
+          if (begin + i / 4 * 8 + k.lane % 4 * 2 + i % 2 >= k.nodes) toward[i / 4][i % 4] = 0.0f;
       }
       u32 left[4];
-      as_left(left, product[0], product[1]);
+      as_left(left, toward[0], toward[1]);
       multiply(to_query[t][0], left, key[0], key[1]);
       multiply(to_query[t][1], left, key[2], key[3]);
     }

@@ -45,6 +45,7 @@ NDS_FN float log_of_two(float value) {
 NDS_FN float root_inverse(float value) { return rsqrtf(value); }
 #endif
 
+NDS_FN float larger(float a, float b) { return fmaxf(a, b); }  // one instruction
 NDS_FN bf16 narrow(float value) { return bf16(pair_of(value, 0.0f)); }
 
 NDS_FN Eight load(const bf16* from) { return *reinterpret_cast<const Eight*>(from); }
@@ -59,6 +60,17 @@ NDS_FN Eight pack(const float (&from)[8]) {
 #pragma unroll
   for (i32 i = 0; i < 4; ++i) to.word[i] = pair_of(from[2 * i], from[2 * i + 1]);
   return to;
+}
+struct __align__(16) Four {
+  float value[4];
+};
+NDS_FN void load(const float* from, float (&to)[8]) {
+#pragma unroll
+  for (i32 half = 0; half < 2; ++half) {
+    const Four four = reinterpret_cast<const Four*>(from)[half];
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) to[4 * half + i] = four.value[i];
+  }
 }
 // `values` where those of `signs` are positive, else 0.
 NDS_FN Eight where_positive(const Eight& values, const Eight& signs) {

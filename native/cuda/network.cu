@@ -15,9 +15,6 @@ NDS_FN float* half_of_row(char* rows, i32 row, i32 half) {
   const i32 at = (half ^ (row & 1)) * 16 + i32(threadIdx.x) % kRow * 4;
   return reinterpret_cast<float*>(rows) + i64(row) * kSlice + at;
 }
-struct __align__(16) Four {
-  float value[4];
-};
 NDS_FN void keep(char* rows, i32 row, const float (&values)[8]) {
 #pragma unroll
   for (i32 half = 0; half < 2; ++half) {
@@ -83,16 +80,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
     }
   }
   const float* totals = sum_over_rows<2>(sums);
+  const float share = 1.0f / float(nodes);
   float factor[8], shift[8];
+  load(weight + slice.channel, factor);
+  load(bias + slice.channel, shift);
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) {
     const i32 channel = slice.channel + i;
-    const float away = totals[channel % kSlice] / float(nodes);
-    const float square = totals[kSlice + channel % kSlice] / float(nodes);
+    const float away = totals[channel % kSlice] * share;
+    const float square = totals[kSlice + channel % kSlice] * share;
     const float variance = square - away * away, mean = origin[i] + away;
-    const float scale = root_inverse((variance > 0.0f ? variance : 0.0f) + 1e-5f);
-    factor[i] = weight[channel] * scale;
-    shift[i] = bias[channel] - mean * factor[i];
+    const float scale = root_inverse(larger(variance, 0.0f) + 1e-5f);
+    factor[i] *= scale;
+    shift[i] -= mean * factor[i];
     if (slice.row == 0) {
       means[slice.instance * width + channel] = mean;
       scales[slice.instance * width + channel] = scale;
@@ -125,12 +125,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   char* rows = dynamic_memory() + kReserved;
   Eight* gradients = reinterpret_cast<Eight*>(rows + i64(nodes) * kSlice * 4);
   float mean[8], scale[8], sums[16];
+  load(means + slice.instance * width + slice.channel, mean);
+  load(scales + slice.instance * width + slice.channel, scale);
 #pragma unroll
-  for (i32 i = 0; i < 8; ++i) {
-    mean[i] = means[slice.instance * width + slice.channel + i];
-    scale[i] = scales[slice.instance * width + slice.channel + i];
-    sums[i] = sums[8 + i] = 0.0f;
-  }
+  for (i32 i = 0; i < 16; ++i) sums[i] = 0.0f;
   for (i32 begin = slice.row; begin < nodes; begin += kBatch * kStep) {
     Eight a[kBatch], b[kBatch], c[kBatch];
 #pragma unroll
@@ -159,7 +157,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
   }
   const float* totals = sum_over_rows<2>(sums);
+  const float share = 1.0f / float(nodes);
   float factor[8], along[8], shift[8];
+  load(weight + slice.channel, factor);
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) {
     const i32 channel = slice.channel + i;
@@ -168,8 +168,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       parts[slice.instance * width + channel] = of_weight;
       parts[(batch + slice.instance) * width + channel] = of_bias;
     }
-    factor[i] = weight[channel] * scale[i];
-    along[i] = factor[i] * of_weight / float(nodes), shift[i] = factor[i] * of_bias / float(nodes);
+    factor[i] *= scale[i];
+    along[i] = factor[i] * of_weight * share, shift[i] = factor[i] * of_bias * share;
   }
   for (i32 row = slice.row; row < nodes; row += kStep) {
     float value[8], slope[8];
@@ -244,16 +244,17 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   if (at >= total * lanes) return;
   const i32 row = at / lanes, channel = at % lanes * 8;
   const i64 first = row / nodes * nodes;
-  float value[8], other[8];
+  float value[8], other[8], added[8];
+  load(bias + channel, added);
   unpack(load(parts + i64(row) * 3 * width + channel), value);
   unpack(load(parts + (first + previous[row]) * 3 * width + width + channel), other);
 #pragma unroll
-  for (i32 i = 0; i < 8; ++i) value[i] += bias[channel + i] + other[i];
+  for (i32 i = 0; i < 8; ++i) value[i] += added[i] + other[i];
   unpack(load(parts + (first + next[row]) * 3 * width + 2 * width + channel), other);
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) {
     value[i] += other[i];
-    value[i] = value[i] > 0.0f ? value[i] : 0.0f;
+    value[i] = larger(value[i], 0.0f);
   }
   store(out + i64(row) * width + channel, pack(value));
 }
@@ -379,13 +380,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const Slice slice(width);
   const bf16* mine = parts + slice.instance * nodes * 2 * width + slice.channel;
   bf16* to = out + slice.instance * nodes * width + slice.channel;
+  float added[8];
+  load(bias + slice.channel, added);
   const auto finish = [&](i32 row, const float (&heard)[8]) {
     float value[8];
     unpack(load(mine + i64(row) * 2 * width), value);
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) {
-      value[i] += bias[slice.channel + i] + heard[i];
-      value[i] = value[i] > 0.0f ? value[i] : 0.0f;
+      value[i] += added[i] + heard[i];
+      value[i] = larger(value[i], 0.0f);
     }
     store(to + i64(row) * width, pack(value));
   };

@@ -43,6 +43,11 @@ inline void multiply(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     }
   }
 }
+// a b alone.
+inline void product(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  for (float& value : c) value = 0.0f;
+  multiply(c, a, b0, b1);
+}
 // Four 8 x 8 parts; lane l says where row l % 8 of part l / 8 begins.
 inline void load_parts(u32 (&parts)[4], const char* row, bool turned) {
   u64 rows[32];
@@ -63,6 +68,12 @@ NDS_FN void multiply(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+NDS_FN void product(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%10, %10, %10, %10};"
+      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0f));
 }
 NDS_FN void load_parts(u32 (&parts)[4], const char* row, bool turned) {
   const u32 at = u32(__cvta_generic_to_shared(row));

@@ -303,6 +303,32 @@ class SelfAttention(Function):
         return None, ctx.make.attention_backward(gradient.contiguous(), *ctx.saved_tensors, ctx.heads), None
 
 
+# --- decoder ----------------------------------------------------------------------------------
+
+
+class Scores(Function):
+    """Glimpses (B, Q, D) times pointers (B, D, N), which lie in memory as (B, N, D), and so does their gradient here:
+    nobody has to turn it round."""
+
+    @staticmethod
+    def forward(ctx: Any, glimpses: Tensor, pointers: Tensor) -> Tensor:
+        """(B, Q, N)."""
+        ctx.save_for_backward(glimpses, pointers)
+        return torch.bmm(glimpses, pointers)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        """Gradients of both."""
+        glimpses, pointers = ctx.saved_tensors
+        to_pointers = torch.bmm(gradient.transpose(1, 2), glimpses).transpose(1, 2)
+        return torch.bmm(gradient, pointers.transpose(1, 2)), to_pointers
+
+
+def scores(glimpses: Tensor, pointers: Tensor) -> Tensor:
+    """`Scores` of a network in bfloat16."""
+    return _apply(Scores, glimpses.to(pointers.dtype), pointers)
+
+
 # --- GRU --------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """Kernels of the network (native/cuda/network.cu, attention.cu): what stands between its matrix products on a GPU.
 
-Activations are bfloat16, what is summed up is float32. Every kernel has its plain formula in tests/gpu/network_cases.py.
+Activations are bfloat16, what is summed up is float32. The plain formula of each is in tests/gpu/network_cases.py.
 Shapes: B instances, N nodes (the depot is 0), D the width, F any width.
 """
 
@@ -10,6 +10,7 @@ import warnings
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -158,7 +159,8 @@ class Kernels:
         self._launch("network", name, blocks, THREADS, shared, *arguments, int(fits) if last is None else last)
 
     def _launch(self, file: str, name: str, blocks: int, threads: int, shared: int, *arguments: Any) -> None:
-        self._device.launch(self._device.kernel(file, name, ()), blocks, threads, shared, *arguments)
+        numbers = (np.int32(a) if isinstance(a, int) else a for a in arguments)
+        self._device.launch(self._device.kernel(file, name, ()), blocks, threads, shared, *numbers)
 
 
 def _rounded(nodes: int) -> int:

@@ -200,7 +200,9 @@ class Network(nn.Module):
         # The residual that makes rollouts differ by their seed (PolyNet, Hottung et al. 2025).
         seeded = torch.cat([glimpse, seeds.to(glimpse.dtype)], dim=-1)
         glimpse = glimpse + self.seed_out(F.relu(self.seed_in(seeded)))
-        scores = torch.bmm(glimpse, memory.pointers).float() / math.sqrt(self.config.width)
+        learning = memory.pointers.requires_grad and memory.pointers.dtype == torch.bfloat16
+        scores = (fused.scores if learning else torch.bmm)(glimpse, memory.pointers).float()
+        scores = scores / math.sqrt(self.config.width)
         logits = self.config.clip * torch.tanh(scores)
         if self.config.distance_term and last is not None:
             logits = logits + self._nearness(memory, last)
