@@ -68,7 +68,7 @@ def test_network(case: Case, monkeypatch: pytest.MonkeyPatch, form: str, nodes: 
 
 
 def test_same_bits(case: Case) -> None:
-    """Nothing depends on who comes first: the same inputs give the same codes, and the same gradients of the encoder."""
+    """Nothing depends on who comes first: the same inputs give the same codes and gradients of the encoder."""
     network, inputs = case.network(NetworkConfig()), case.inputs(32, 501)
     gradient = case.normal(32, 500, network.config.width)
     found = []
