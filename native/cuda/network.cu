@@ -322,11 +322,26 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 namespace {
 
-// For every route its sum (or mean) of the rows `from`, handed with every customer of it to `use`.
-// Lanes that share a row go along the route together, a few customers ahead of their sum.
-template <class From, class Use>
+// The next customers of a route, a few at a time; none: its end.
+struct Ahead {
+  i32 node[kBatch], count;
+
+  NDS_FN Ahead(const i32* after, i32& from) {
+    count = 0;
+#pragma unroll
+    for (i32 k = 0; k < kBatch; ++k) {
+      node[k] = from;
+      if (from != 0) from = after[from], ++count;
+    }
+  }
+};
+
+// For every route its sum (or mean) of the rows that `heard` loads; then, for every customer of it,
+// `finish` with that and what `own` loads. Lanes that share a row go along the route together and
+// wait for a few customers at once.
+template <class Heard, class Own, class Finish>
 NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next, const i64* route,
-                        i32 nodes, i32 mean, From from, Use use) {
+                        i32 nodes, i32 mean, Heard heard, Own own, Finish finish) {
   i32* after = reinterpret_cast<i32*>(dynamic_memory() + kReserved);
   i32 *heads = after + nodes, *count = heads + nodes;
   if (threadIdx.x == 0) *count = 0;
@@ -343,28 +358,31 @@ NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next
     for (i32 i = 0; i < 8; ++i) sum[i] = 0.0f;
     i32 size = 0;
     for (i32 node = heads[r]; node != 0;) {
-      Eight ahead[kBatch];
-      i32 found = 0;
+      const Ahead ahead(after, node);
+      Eight rows[kBatch];
+#pragma unroll
+      for (i32 k = 0; k < kBatch; ++k) rows[k] = k < ahead.count ? heard(ahead.node[k]) : Eight{};
 #pragma unroll
       for (i32 k = 0; k < kBatch; ++k) {
-        if (node == 0) break;
-        ahead[k] = from(node);
-        node = after[node], ++found;
-      }
-#pragma unroll
-      for (i32 k = 0; k < kBatch; ++k) {
-        if (k >= found) break;
         float value[8];
-        unpack(ahead[k], value);
+        unpack(rows[k], value);
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) sum[i] += value[i];
       }
-      size += found;
+      size += ahead.count;
     }
     const float factor = mean ? 1.0f / float(size) : 1.0f;
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) sum[i] *= factor;
-    for (i32 node = heads[r]; node != 0; node = after[node]) use(node, sum);
+    for (i32 node = heads[r]; node != 0;) {
+      const Ahead ahead(after, node);
+      Eight rows[kBatch];
+#pragma unroll
+      for (i32 k = 0; k < kBatch; ++k) rows[k] = k < ahead.count ? own(ahead.node[k]) : Eight{};
+#pragma unroll
+      for (i32 k = 0; k < kBatch; ++k)
+        if (k < ahead.count) finish(ahead.node[k], rows[k], sum);
+    }
   }
 }
 
@@ -382,22 +400,20 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   bf16* to = out + slice.instance * nodes * width + slice.channel;
   float added[8];
   load(bias + slice.channel, added);
-  const auto finish = [&](i32 row, const float (&heard)[8]) {
+  const auto own = [&](i32 row) { return load(mine + i64(row) * 2 * width); };
+  const auto finish = [&](i32 row, const Eight& of_row, const float (&heard)[8]) {
     float value[8];
-    unpack(load(mine + i64(row) * 2 * width), value);
+    unpack(of_row, value);
 #pragma unroll
-    for (i32 i = 0; i < 8; ++i) {
-      value[i] += added[i] + heard[i];
-      value[i] = larger(value[i], 0.0f);
-    }
+    for (i32 i = 0; i < 8; ++i) value[i] = larger(value[i] + added[i] + heard[i], 0.0f);
     store(to + i64(row) * width, pack(value));
   };
   over_routes(
       slice, previous, next, route, nodes, mean,
-      [&](i32 row) { return load(mine + i64(row) * 2 * width + width); }, finish);
+      [&](i32 row) { return load(mine + i64(row) * 2 * width + width); }, own, finish);
   const float nothing[8] = {};
   for (i32 row = slice.row; row < nodes; row += kStep) {
-    if (route[slice.instance * nodes + row] < 0) finish(row, nothing);
+    if (route[slice.instance * nodes + row] < 0) finish(row, own(row), nothing);
   }
 }
 
@@ -435,8 +451,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   }
   over_routes(
       slice, previous, next, route, nodes, mean,
-      [&](i32 row) { return load(mine + i64(row) * 2 * width); },
-      [&](i32 row, const float (&heard)[8]) {
+      [&](i32 row) { return load(mine + i64(row) * 2 * width); }, [](i32) { return Eight{}; },
+      [&](i32 row, const Eight&, const float (&heard)[8]) {
         store(mine + i64(row) * 2 * width + width, pack(heard));
       });
 }
