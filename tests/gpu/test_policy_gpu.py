@@ -45,7 +45,7 @@ def test_recorded_rollouts(customers: int) -> None:
     their probability is what teacher forcing says, to bfloat16."""
     policy, inputs = network(), inputs_on("cuda", customers, 4)
     sampler = Sampler(policy)
-    with pytest.warns(NdsWarning, match="no kernel is written for a network of this shape"):
+    with pytest.warns(NdsWarning, match="no kernel selects customers for a network of this shape"):
         assert sampler._fused is None
     for seed in (1, 2, 1):
         draws = draw(np.random.default_rng(seed), 4, 16, 8, NETWORK.seed_bits).on(torch.device("cuda"))

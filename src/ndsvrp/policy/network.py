@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from ndsvrp.policy import fused
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.inputs import NODE_INPUTS, Inputs
 
@@ -109,7 +110,7 @@ class Memory(NamedTuple):
     keys: Tensor  #: (B, heads, N, D / heads)
     values: Tensor  #: (B, heads, N, D / heads)
     pointers: Tensor  #: (B, D, N)
-    gates: Tensor  #: (B, N, 3 D) what each customer would feed into the GRU
+    gates: Tensor  #: (B, N, 3 D) what each customer would feed into the GRU; (B, N, 0) where nobody will ask
     first_gates: Tensor  #: (3 D,) what is fed before the first selection
     coordinates: Tensor  #: (B, N, 2)
     matrix: Tensor | None  #: (N, N)
@@ -149,6 +150,8 @@ class Network(nn.Module):
 
         `between` is called before every layer, and may raise.
         """
+        if (make := fused.usable(self, inputs.nodes.device)) is not None:
+            return fused.encode(make, self, inputs, between)
         h = torch.cat([self.embed_depot(inputs.nodes[:, :1]), self.embed_customer(inputs.nodes[:, 1:])], dim=1)
         for layer in self.before:
             between()
@@ -164,12 +167,14 @@ class Network(nn.Module):
 
     def encode(self, inputs: Inputs, between: Callable[[], None] = lambda: None) -> Memory:
         """Embed the customers, and prepare what every step of decoding needs of them; `between` as for `embed`."""
-        h = self.embed(inputs, between)
+        return self._memory(self.embed(inputs, between), inputs)
+
+    def _memory(self, h: Tensor, inputs: Inputs, *, gates: bool = True) -> Memory:
         keys, values = (split_heads(part, self.config.heads) for part in self.remember(h).chunk(2, dim=-1))
         matrix = None if inputs.matrix is None else inputs.matrix[1:, 1:]
         return Memory(
-            keys, values, h.transpose(1, 2).to(keys.dtype), self.gru_input(h), self.gru_input(self.start),
-            inputs.coordinates[:, 1:], matrix, inputs.route[:, 1:],
+            keys, values, h.transpose(1, 2).to(keys.dtype), self.gru_input(h) if gates else h[..., :0],
+            self.gru_input(self.start), inputs.coordinates[:, 1:], matrix, inputs.route[:, 1:],
         )  # fmt: skip
 
     # --- decoder -----------------------------------------------------------------------------
@@ -195,7 +200,9 @@ class Network(nn.Module):
         # The residual that makes rollouts differ by their seed (PolyNet, Hottung et al. 2025).
         seeded = torch.cat([glimpse, seeds.to(glimpse.dtype)], dim=-1)
         glimpse = glimpse + self.seed_out(F.relu(self.seed_in(seeded)))
-        scores = torch.bmm(glimpse, memory.pointers).float() / math.sqrt(self.config.width)
+        learning = memory.pointers.requires_grad and memory.pointers.dtype == torch.bfloat16
+        scores = (fused.scores if learning else torch.bmm)(glimpse, memory.pointers).float()
+        scores = scores / math.sqrt(self.config.width)
         logits = self.config.clip * torch.tanh(scores)
         if self.config.distance_term and last is not None:
             logits = logits + self._nearness(memory, last)
@@ -214,15 +221,9 @@ class Network(nn.Module):
         term = -self.beta * math.sqrt(away.shape[-1]) * away + self.gamma * same
         return term * seen[..., None]
 
-    def forward(self, inputs: Inputs, removed: Tensor, seeds: Tensor) -> Tensor:
-        """(B, R) log-probability of rollouts, by teacher forcing: all steps at once but for the GRU.
-
-        removed: (B, R, M) int64 customers 1 … N; seeds: (B, R, bits) float32.
-        """
-        memory = self.encode(inputs)
-        batch, rollouts, steps = removed.shape
-        customers = memory.gates.shape[1]
-        chosen = removed - 1
+    def _states(self, memory: Memory, chosen: Tensor) -> Tensor:
+        """(B, R, M, D) of the GRU before each selection of chosen (B, R, M)."""
+        batch, rollouts, steps = chosen.shape
         hidden = memory.gates.new_zeros(batch, rollouts, self.config.width)
         gates = memory.first_gates.expand(batch, rollouts, -1)
         states = []
@@ -230,14 +231,34 @@ class Network(nn.Module):
             hidden = self.recall(gates, hidden)
             states.append(hidden)
             gates = pick(memory.gates, chosen[:, :, m])
-        taken = F.one_hot(chosen, customers).cumsum(dim=2).bool()  # (B, R, M, N) after each step
-        allowed = torch.cat([torch.ones_like(taken[:, :, :1]), ~taken[:, :, :-1]], dim=2)
+        return torch.stack(states, dim=2)
+
+    def forward(self, inputs: Inputs, removed: Tensor, seeds: Tensor) -> Tensor:
+        """(B, R) log-probability of rollouts, by teacher forcing: all steps at once but for the GRU.
+
+        removed: (B, R, M) int64 customers 1 … N; seeds: (B, R, bits) float32.
+        """
+        batch, rollouts, steps = removed.shape
+        chosen = removed - 1
+        if (make := fused.usable(self, inputs.nodes.device)) is not None:
+            h = self.embed(inputs)
+            memory = self._memory(h, inputs, gates=False)
+            states = fused.states(make, self, h, chosen)
+        else:
+            memory = self.encode(inputs)
+            states = self._states(memory, chosen)
+        # Selected in step m, or never: allowed up to then.
+        customers = memory.pointers.shape[2]
+        numbers = torch.arange(steps, device=chosen.device)
+        selected = torch.full((batch, rollouts, customers), steps, device=chosen.device)
+        selected = selected.scatter(2, chosen, numbers.expand_as(chosen))
+        allowed = selected[:, :, None] >= numbers[:, None]  # (B, R, M, N) before each step
         last = torch.cat([torch.full_like(chosen[:, :, :1], -1), chosen[:, :, :-1]], dim=2)
 
         queries = rollouts * steps
         logits = self.logits(
             memory,
-            torch.stack(states, dim=2).reshape(batch, queries, -1),
+            states.reshape(batch, queries, -1),
             seeds[:, :, None].expand(-1, -1, steps, -1).reshape(batch, queries, -1),
             allowed.reshape(batch, queries, customers),
             last.reshape(batch, queries),

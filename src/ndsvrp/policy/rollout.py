@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from ndsvrp.engine.base import Ints
-from ndsvrp.engine.device import Device
-from ndsvrp.errors import EngineError, NdsWarning
+from ndsvrp.errors import NdsWarning
 from ndsvrp.policy.decoding import FusedDecoder, covers
 from ndsvrp.policy.draws import Draws
 from ndsvrp.policy.inputs import Inputs
+from ndsvrp.policy.kernels import kernels_on
 from ndsvrp.policy.network import Network, pick
 from ndsvrp.policy.recorded import Recordings, low_precision
 
@@ -72,15 +72,11 @@ class Sampler:
     def _fused(self) -> FusedDecoder | None:
         """The kernel, if it can be compiled here and is written for such a network."""
         if not covers(self.network.config):
-            warnings.warn(
-                "no kernel is written for a network of this shape: plain operations do it", NdsWarning, stacklevel=2
-            )
+            message = "no kernel selects customers for a network of this shape: plain operations do, which takes longer"
+            warnings.warn(message, NdsWarning, stacklevel=2)
             return None
-        try:
-            return FusedDecoder(self.network, Device())
-        except EngineError as error:
-            warnings.warn(f"plain operations select customers, which takes longer: {error}", NdsWarning, stacklevel=2)
-            return None
+        kernels = kernels_on(torch.device("cuda"))
+        return None if kernels is None else FusedDecoder(self.network, kernels.device)
 
     def _in_parts(self, inputs: Inputs, draws: Draws, threads: int, deadline: float | None) -> Rollouts | None:
         batch, rollouts, _ = draws.uniforms.shape

@@ -1,0 +1,91 @@
+"""Kernels of the network on the CPU, each thread a fiber, and the layers made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from gpu.emulated import COMPILER, EmulatedDevice
+from gpu.network_cases import SOLUTIONS, Case
+from ndsvrp.policy import NetworkConfig, kernels
+from ndsvrp.policy.kernels import Kernels
+
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler"),
+    pytest.mark.usefixtures("one_thread"),
+]
+SMALL: dict[str, Any] = {"width": 32, "heads": 2, "feed_forward": 40, "seed_bits": 4, "seed_width": 8}
+FORMS = {
+    "default": NetworkConfig(**SMALL),
+    "authors' code": NetworkConfig.paper(tour_first=True, tour_aggregate="sum", **SMALL),
+    "other heads": NetworkConfig(**{**SMALL, "heads": 4}),
+    "no layers": NetworkConfig(message_passing=False, tour_encoding=False, layers_before=0, layers_after=0, **SMALL),
+}
+
+
+@pytest.fixture
+def case() -> Case:
+    return Case(Kernels(EmulatedDevice()), "cpu")
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "read twice"])
+@pytest.mark.parametrize(
+    ("batch", "nodes", "width", "skip"), [(1, 1, 32, 0), (2, 7, 64, 1), (1, 33, 96, 0), (1, 501, 32, 1)]
+)
+def test_norm(
+    case: Case, monkeypatch: pytest.MonkeyPatch, batch: int, nodes: int, width: int, skip: int, kept: bool
+) -> None:
+    monkeypatch.setattr(kernels, "KEPT", 100_000 if kept else 0)
+    case.norm(batch, nodes, width, skip)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(1, 8), (7, 40), (33, 512), (900, 32)])
+def test_relu(case: Case, rows: int, width: int) -> None:
+    case.relu(rows, width)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "read twice"])
+@pytest.mark.parametrize("kind", SOLUTIONS)
+@pytest.mark.parametrize(("batch", "nodes", "width"), [(1, 1, 32), (2, 7, 64), (1, 33, 32), (1, 501, 32)])
+def test_message(
+    case: Case, monkeypatch: pytest.MonkeyPatch, batch: int, nodes: int, width: int, kind: str, kept: bool
+) -> None:
+    monkeypatch.setattr(kernels, "KEPT", 100_000 if kept else 0)
+    case.message(batch, nodes, width, kind)
+
+
+@pytest.mark.parametrize("mean", [True, False], ids=["mean", "sum"])
+@pytest.mark.parametrize("kind", SOLUTIONS)
+@pytest.mark.parametrize(("batch", "nodes", "width"), [(1, 1, 32), (2, 7, 64), (1, 33, 32), (1, 501, 32)])
+def test_tour(case: Case, batch: int, nodes: int, width: int, kind: str, mean: bool) -> None:
+    case.tour(batch, nodes, width, kind, mean)
+
+
+@pytest.mark.parametrize(
+    ("batch", "nodes", "heads", "spread"), [(1, 1, 2, 1.0), (2, 7, 2, 4.0), (1, 33, 3, 1.0), (1, 150, 1, 2.0)]
+)
+def test_attention(case: Case, batch: int, nodes: int, heads: int, spread: float) -> None:
+    case.attention(batch, nodes, heads, spread)
+
+
+@pytest.mark.parametrize(("steps", "rows", "width"), [(1, 1, 32), (5, 9, 64)])
+def test_gru(case: Case, steps: int, rows: int, width: int) -> None:
+    case.gru(steps, rows, width)
+
+
+# --- the network -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_network(case: Case, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Codes, probabilities and gradients are about as near to those of float32 as plain bfloat16 is."""
+    network, inputs = case.network(FORMS[form]), case.inputs(3, 20)
+    removed = torch.stack([torch.randperm(19, generator=case.random)[:10].view(2, 5) + 1 for _ in range(3)])
+    seeds = torch.randint(2, (3, 2, 4), generator=case.random).float()
+    exact, plain = (case.results(network, inputs, removed, seeds, low=low) for low in (False, True))
+    monkeypatch.setattr(kernels, "kernels_on", lambda device: case.make)
+    ours = case.results(network, inputs, removed, seeds, low=True)
+    assert any(name == "gru_forward" for name, _, _ in case.make.device.launched)
+    case.compare(exact, plain, ours)

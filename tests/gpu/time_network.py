@@ -1,0 +1,113 @@
+"""How long the network takes on a GPU, and its kernels: by kernels of our own, and by plain operations.
+
+python tests/gpu/time_network.py [NODES]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "src")]
+
+from gpu.network_cases import Case, solution
+from ndsvrp.policy import NetworkConfig, kernels
+from ndsvrp.policy.recorded import low_precision
+
+WIDTH, HEADS, HIDDEN = 128, 8, 512
+
+
+def microseconds(function: Callable[[], Any], times: int = 10) -> float:
+    """Of one call, among several in a CUDA graph."""
+    apart: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(apart):
+        for _ in range(3):
+            function()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(times):
+            function()
+    graph.replay()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    begin.record()
+    for _ in range(5):
+        graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) * 1000 / (5 * times)
+
+
+def time_kernels(case: Case, batch: int, nodes: int) -> None:
+    make = case.make
+    x, y, g = (case.normal(batch, nodes, WIDTH) for _ in range(3))
+    weight, bias = case.normal(WIDTH, low=False), case.normal(WIDTH, low=False)
+    three, two = case.normal(batch, nodes, 3 * WIDTH), case.normal(batch, nodes, 2 * WIDTH)
+    hidden, other = case.normal(batch * nodes, HIDDEN), case.normal(batch * nodes, HIDDEN)
+    steps = solution(batch, nodes, "routes", "cuda")
+    out, statistics = make.norm(x, y, weight, bias)
+    heard, logarithms = make.attention(three, HEADS)
+    heads = three.view(batch, nodes, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
+    timed: dict[str, tuple[Callable[[], Any], int]] = {  # passes over (B, N, D)
+        "norm": (lambda: make.norm(x, y, weight, bias), 3),
+        "norm backward": (lambda: make.norm_backward(g, x, y, weight, statistics), 4),
+        "message": (lambda: make.message(three, bias, *steps[:2]), 4),
+        "message backward": (lambda: make.message_backward(g, out, *steps[:2]), 5),
+        "tour": (lambda: make.tour(two, bias, steps, mean=True), 3),
+        "tour backward": (lambda: make.tour_backward(g, out, steps, mean=True), 4),
+        "relu backward": (lambda: make.relu_backward(hidden, other), 12),
+        "attention": (lambda: make.attention(three, HEADS), 4),
+        "attention backward": (lambda: make.attention_backward(g, three, heard, logarithms, HEADS), 8),
+        "attention of torch": (lambda: F.scaled_dot_product_attention(*heads), 4),
+    }
+    for name, (function, passes) in timed.items():
+        took = microseconds(function)
+        rate = passes * x.numel() * 2 / took / 1e6
+        print(f"{batch:4} x {nodes:5}  {name:20} {took:8.1f} us  {rate:5.2f} TB/s", flush=True)
+
+
+def time_network(case: Case, nodes: int) -> None:
+    network = case.network(NetworkConfig())
+    for weight in network.parameters():
+        weight.grad = torch.zeros_like(weight)
+    device = torch.device("cuda")
+
+    def encode() -> None:
+        with torch.no_grad(), low_precision(device):
+            network.encode(inputs)
+
+    def gradient() -> None:
+        with low_precision(device):
+            chances = network(inputs, removed, seeds)
+        chances.sum().backward()  # type: ignore[no-untyped-call]
+
+    ours = kernels.kernels_on
+    for name in ("ours", "plain"):
+        kernels.kernels_on = ours if name == "ours" else lambda device: None  # type: ignore[assignment]
+        inputs = case.inputs(128, nodes)
+        print(f" 128 x {nodes:5}  encode, {name:12} {microseconds(encode, 3):8.1f} us", flush=True)
+        inputs = case.inputs(256, nodes)
+        removed = torch.rand(256, 1, nodes - 1).argsort(dim=-1)[..., :15].cuda() + 1
+        seeds = torch.randint(2, (256, 1, network.config.seed_bits)).float().cuda()
+        print(f" 256 x {nodes:5}  gradient, {name:10} {microseconds(gradient, 1):8.1f} us", flush=True)
+    kernels.kernels_on = ours
+
+
+def main() -> None:
+    nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 501
+    make = kernels.kernels_on(torch.device("cuda"))
+    assert make is not None
+    case = Case(make, "cuda")
+    for batch in (128, 256):
+        time_kernels(case, batch, nodes)
+    time_network(case, nodes)
+
+
+if __name__ == "__main__":
+    main()
