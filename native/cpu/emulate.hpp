@@ -134,6 +134,12 @@ inline unsigned __ballot_sync(unsigned mask, bool yes) {
   for (int i = 0; i < 32; ++i) bits |= unsigned(all[i].value[0]) << i;
   return bits;
 }
+inline unsigned __match_any_sync(unsigned mask, int value) {
+  const auto& all = nds::bring(mask, 10, value);
+  unsigned bits = 0;
+  for (int i = 0; i < 32; ++i) bits |= unsigned(all[i].value[0] == value) << i;
+  return bits;
+}
 template <class T> T __shfl_sync(unsigned mask, T value, int from) {
   return T(nds::bring(mask, 5, value)[from].value[0]);
 }

@@ -95,7 +95,7 @@ def test_a_deadline_drops_what_is_under_way() -> None:
 def test_small_cards_keep_the_solution_outside() -> None:
     problem = random_problem(3, "cvrp", "none", customers=60, layout="uniform")
     seen: set[str] = set()
-    for limit in (8_000, 12_000, 60_000):
+    for limit in (8_200, 12_000, 60_000):
         cuda = engine("auto", shared_limit=limit)
         state, other = (start(each, [problem], [0], 1, rounds=0) for each in (cuda, CpuEngine()))
         for each, chains in ((cuda, state), (CpuEngine(), other)):
