@@ -138,17 +138,20 @@ struct Ways {
   i32 to, from, time_to, time_from;
 };
 
-// A gap that a lane offers: its place in the stripped draft, or -1-i for the i-th fresh one.
-struct Offer {
-  i32 cost, key, place, load;
-};
-
 // The gap that was chosen, and what comes of it.
 struct Filled {
   i32 key, before, after;  // the nodes on both sides
   i32 to, from;
   i32 load;  // of the route, the new customer counted in
 };
+
+// Of a power of two of them: by halves, so that little depends on what comes before.
+template <i32 Count> NDS_FN i32 least_in(const i32* values) {
+  if constexpr (Count == 1)
+    return values[0];
+  else
+    return least(least_in<Count / 2>(values), least_in<Count / 2>(values + Count / 2));
+}
 
 // What the lanes of a team hold of a draft.
 template <class R, class D, class L> struct Hands {
@@ -171,14 +174,19 @@ template <class R, class D, class L> struct Hands {
 
   NDS_FN i32 place(i32 slot) const { return slot * L::W + lanes.lane; }
 
-  // Calls for all slots that may hold a gap, in groups between which the machine may branch.
-  template <class Call> NDS_FN void for_slots(Call call) {
+  // Calls for all groups of slots that may hold a gap; between them the machine may branch.
+  template <class Call> NDS_FN void for_groups(Call call) {
     NDS_UNROLL
     for (i32 begin = 0; begin < kSlots; begin += kAtOnce) {
-      if (begin * L::W >= places) break;
+      if (begin > 0 && begin * L::W >= places) break;
+      call(begin);
+    }
+  }
+  template <class Call> NDS_FN void for_slots(Call call) {
+    for_groups([&](i32 begin) {
       NDS_UNROLL
       for (i32 j = 0; j < kAtOnce; ++j) call(begin + j);
-    }
+    });
   }
 
   NDS_FN Hands(const D& d, const Scratch& scratch, i32 places, L lanes)
@@ -222,67 +230,87 @@ template <class R, class D, class L> struct Hands {
     return Ways{to, from, to, from};
   }
 
+  // What a gap costs; kNever if the customer does not fit, or the gap is overlooked.
   template <bool Blink>
-  NDS_FN static void consider(Offer& best, const Customer& guest, const Ways& ways, i32 key,
-                              i32 load, i32 edge, i32 depart, i32 latest, i32 place,
-                              const Blinks& blinks, i32 turn) {
-    const i32 cost = ways.to + ways.from - edge;
-    bool better = (cost < best.cost) | ((cost == best.cost) & (key < best.key));
-    better &= (key != kGone) & guest.probe.fits_route(load);
+  NDS_FN static i32 price(const Customer& guest, const Ways& ways, i32 key, i32 load, i32 edge,
+                          i32 depart, i32 latest, const Blinks& blinks, i32 turn) {
+    bool fits = (key != kGone) & guest.probe.fits_route(load);
     if constexpr (R::windows)
-      better &= guest.probe.fits_between(depart, latest, ways.time_to, ways.time_from);
-    if constexpr (Blink) better = better && !blinks.at(turn, route_of_gap(key), place_of_gap(key));
-    best.cost = better ? cost : best.cost;
-    best.key = better ? key : best.key;
-    best.place = better ? place : best.place;
-    best.load = better ? load : best.load;
+      fits &= guest.probe.fits_between(depart, latest, ways.time_to, ways.time_from);
+    if constexpr (Blink) fits = fits && !blinks.at(turn, route_of_gap(key), place_of_gap(key));
+    return fits ? ways.to + ways.from - edge : kNever;
   }
 
-  // The lane's best gap for a customer.
+  // The best gap of the team, and its cost; false if there is none. Lanes look for the one they
+  // offer, and fetch what the winner will be asked for, while the team finds out what the best
+  // costs.
   template <bool Blink>
-  NDS_FN Offer offer(const D& d, const Customer& guest, const Blinks& blinks, i32 turn) {
-    Offer best{kNever, kNever, 0, 0};
-    for_slots([&](i32 slot) {
-      const i32 p = place(slot);
-      consider<Blink>(best, guest, ways_at(d, guest, p, key[slot] != kGone), key[slot], load[slot],
-                      edge[slot], depart[slot], latest[slot], p, blinks, turn);
-    });
+  NDS_FN bool choose(const D& d, const Customer& guest, const Blinks& blinks, i32 turn,
+                     Filled& filled, i32& cost) {
+    i32 costs[kSlots], fresh_costs[kFresh];
+    Ways fresh_ways[kFresh];
     NDS_UNROLL
     for (i32 i = 0; i < kFresh; ++i) {
-      if (i * L::W >= made) break;
+      fresh_costs[i] = kNever, fresh_ways[i] = Ways{};
+      if (i > 0 && i * L::W >= made) break;
       const Fresh& gap = fresh[i];
-      consider<Blink>(best, guest, ways_by(d, guest, gap.from, gap.to), gap.key, gap.load, gap.edge,
-                      gap.depart, gap.latest, -1 - i, blinks, turn);
+      fresh_ways[i] = ways_by(d, guest, gap.from, gap.to);
+      fresh_costs[i] = price<Blink>(guest, fresh_ways[i], gap.key, gap.load, gap.edge, gap.depart,
+                                    gap.latest, blinks, turn);
     }
-    return best;
-  }
+    i32 low = least_in<kFresh>(fresh_costs);
+    for_groups([&](i32 begin) {
+      Ways there[kAtOnce];
+      NDS_UNROLL
+      for (i32 j = 0; j < kAtOnce; ++j)
+        there[j] = ways_at(d, guest, place(begin + j), key[begin + j] != kGone);
+      NDS_UNROLL
+      for (i32 j = 0; j < kAtOnce; ++j) {
+        const i32 slot = begin + j;
+        costs[slot] = price<Blink>(guest, there[j], key[slot], load[slot], edge[slot], depart[slot],
+                                   latest[slot], blinks, turn);
+      }
+      low = least(low, least_in<kAtOnce>(costs + begin));
+    });
+    cost = lanes.least_of(low);
 
-  // The best offer of the team, told to all; false if there is none.
-  NDS_FN bool choose(const D& d, const Customer& guest, const Offer& mine, Filled& filled,
-                     i32& cost) const {
-    // What the winner will be asked for is fetched while it is found out who that is.
-    i32 before = 0, after = 0;
-    Ways there{};
-    if (mine.place >= 0) {
-      before = at.node[mine.place], after = at.node[mine.place + 1];
-      there = ways_at(d, guest, mine.place, mine.cost != kNever);
-    }
+    i32 keys[kFresh];
+    NDS_UNROLL
+    for (i32 i = 0; i < kFresh; ++i) keys[i] = fresh_costs[i] == low ? fresh[i].key : kNever;
+    i32 first = least_in<kFresh>(keys);
+    for_groups([&](i32 begin) {
+      i32 those[kAtOnce];
+      NDS_UNROLL
+      for (i32 j = 0; j < kAtOnce; ++j)
+        those[j] = costs[begin + j] == low ? key[begin + j] : kNever;
+      first = least(first, least_in<kAtOnce>(those));
+    });
+    if (low == kNever) first = kNever;  // which no gap has
+    i32 where = 0, carried = 0;         // its place in the stripped draft, and its load
+    for_slots([&](i32 slot) {
+      const bool it = key[slot] == first;
+      where = it ? place(slot) : where;
+      carried = it ? load[slot] : carried;
+    });
+    i32 before = at.node[where], after = at.node[where + 1];
+    Ways there = ways_at(d, guest, where, low != kNever);
     NDS_UNROLL
     for (i32 i = 0; i < kFresh; ++i) {
-      if (mine.place != -1 - i) continue;
-      before = fresh[i].before, after = fresh[i].after;
-      there = ways_by(d, guest, fresh[i].from, fresh[i].to);
+      const bool it = fresh[i].key == first;
+      carried = it ? fresh[i].load : carried;
+      before = it ? fresh[i].before : before, after = it ? fresh[i].after : after;
+      there.to = it ? fresh_ways[i].to : there.to;
+      there.from = it ? fresh_ways[i].from : there.from;
     }
-    cost = lanes.least_of(mine.cost);
     if (cost >= guest.prize) return false;
-    u32 tied = lanes.ballot(mine.cost == cost);
+    u32 tied = lanes.ballot(low == cost);
     if (tied & (tied - 1)) {
-      const i32 first = lanes.least_of(mine.cost == cost ? mine.key : kNever);
-      tied = lanes.ballot(mine.cost == cost && mine.key == first);
+      const i32 best = lanes.least_of(low == cost ? first : kNever);
+      tied = lanes.ballot(low == cost && first == best);
     }
     const i32 winner = first_bit(tied);
-    filled.key = lanes.from(mine.key, winner);
-    filled.load = lanes.from(mine.load, winner) + guest.demand;
+    filled.key = lanes.from(first, winner);
+    filled.load = lanes.from(carried, winner) + guest.demand;
     filled.before = lanes.from(before, winner);
     filled.after = lanes.from(after, winner);
     filled.to = lanes.from(there.to, winner);
@@ -388,21 +416,22 @@ NDS_FN void put_back_by_gaps(const Instance& in, const D& d, const Solution& s, 
                              i32 index, i32 count, i32 routes, const Greedy& greedy,
                              Hands<R, D, L>& hands, L lanes) {
   using Customer = Guest<R, D>;
+  const i32 mine = scratch.removed[index];
   const auto customer = [&](i32 turn) {
-    const i32 row = lanes.from(index, turn);
-    return Customer(in, d, scratch.removed[row], row);
+    return Customer(in, d, lanes.from(mine, turn), lanes.from(index, turn));
   };
   Draft& own = scratch.trial;  // its places are free: a line of them is for the times of a route
   Customer next = customer(0);
   for (i32 turn = 0; turn < count; ++turn) {
     const Customer guest = next;
-    next = customer(least(turn + 1, count - 1));
-    const Offer offer = greedy.blinks.threshold == 0
-                            ? hands.template offer<false>(d, guest, greedy.blinks, turn)
-                            : hands.template offer<true>(d, guest, greedy.blinks, turn);
     Filled filled;
     i32 cost;
-    if (!hands.choose(d, guest, offer, filled, cost)) {
+    const bool found =
+        greedy.blinks.threshold == 0
+            ? hands.template choose<false>(d, guest, greedy.blinks, turn, filled, cost)
+            : hands.template choose<true>(d, guest, greedy.blinks, turn, filled, cost);
+    next = customer(least(turn + 1, count - 1));
+    if (!found) {
       const i32 to = d.length(0, guest.c), from = d.length(guest.c, 0);
       if constexpr (R::optional) {
         const bool may = routes < in.vehicles && guest.probe.fits_route(0);
