@@ -14,7 +14,7 @@ inline namespace NDS_ISA {
 
 constexpr i32 kSlots = 16;  // gaps of the stripped routes that a lane can hold
 constexpr i32 kFresh = 2;   // and of those that insertions make
-constexpr i32 kAtOnce = 4;  // slots that are looked at together
+constexpr i32 kAtOnce = 4;  // places that are measured together
 constexpr i32 kPlaceBits = 16;
 constexpr i32 kGone = -1;  // the key of no gap
 
@@ -153,8 +153,9 @@ template <i32 Count> NDS_FN i32 least_in(const i32* values) {
     return least(least_in<Count / 2>(values), least_in<Count / 2>(values + Count / 2));
 }
 
-// What the lanes of a team hold of a draft.
-template <class R, class D, class L> struct Hands {
+// What the lanes of a team hold of a draft: each so many slots for gaps of the stripped routes. The
+// fewer, the less there is to do; that none is asked whether it is in use keeps the machine busy.
+template <class R, class D, class L, i32 Slots, bool Blink> struct Hands {
   using Customer = Guest<R, D>;
   struct Fresh {
     i32 key, load, edge, before, after, depart, latest;
@@ -165,8 +166,8 @@ template <class R, class D, class L> struct Hands {
   const Table& table;
   i32 places;
   L lanes;
-  i32 key[kSlots], load[kSlots], edge[kSlots];
-  i32 depart[kSlots], latest[kSlots];  // windows: of the node before, of the node after
+  i32 key[Slots], load[Slots], edge[Slots];
+  i32 depart[Slots], latest[Slots];  // windows: of the node before, of the node after
   Fresh fresh[kFresh];
   i32 made = 0;  // fresh gaps of all lanes
   i32 opened = 0, left_outs = 0;
@@ -174,19 +175,9 @@ template <class R, class D, class L> struct Hands {
 
   NDS_FN i32 place(i32 slot) const { return slot * L::W + lanes.lane; }
 
-  // Calls for all groups of slots that may hold a gap; between them the machine may branch.
-  template <class Call> NDS_FN void for_groups(Call call) {
-    NDS_UNROLL
-    for (i32 begin = 0; begin < kSlots; begin += kAtOnce) {
-      if (begin > 0 && begin * L::W >= places) break;
-      call(begin);
-    }
-  }
   template <class Call> NDS_FN void for_slots(Call call) {
-    for_groups([&](i32 begin) {
-      NDS_UNROLL
-      for (i32 j = 0; j < kAtOnce; ++j) call(begin + j);
-    });
+    NDS_UNROLL
+    for (i32 slot = 0; slot < Slots; ++slot) call(slot);
   }
 
   NDS_FN Hands(const D& d, const Scratch& scratch, i32 places, L lanes)
@@ -231,7 +222,6 @@ template <class R, class D, class L> struct Hands {
   }
 
   // What a gap costs; kNever if the customer does not fit, or the gap is overlooked.
-  template <bool Blink>
   NDS_FN static i32 price(const Customer& guest, const Ways& ways, i32 key, i32 load, i32 edge,
                           i32 depart, i32 latest, const Blinks& blinks, i32 turn) {
     bool fits = (key != kGone) & guest.probe.fits_route(load);
@@ -244,10 +234,9 @@ template <class R, class D, class L> struct Hands {
   // The best gap of the team, and its cost; false if there is none. Lanes look for the one they
   // offer, and fetch what the winner will be asked for, while the team finds out what the best
   // costs.
-  template <bool Blink>
   NDS_FN bool choose(const D& d, const Customer& guest, const Blinks& blinks, i32 turn,
                      Filled& filled, i32& cost) {
-    i32 costs[kSlots], fresh_costs[kFresh];
+    i32 costs[Slots], fresh_costs[kFresh];
     Ways fresh_ways[kFresh];
     NDS_UNROLL
     for (i32 i = 0; i < kFresh; ++i) {
@@ -255,36 +244,23 @@ template <class R, class D, class L> struct Hands {
       if (i > 0 && i * L::W >= made) break;
       const Fresh& gap = fresh[i];
       fresh_ways[i] = ways_by(d, guest, gap.from, gap.to);
-      fresh_costs[i] = price<Blink>(guest, fresh_ways[i], gap.key, gap.load, gap.edge, gap.depart,
-                                    gap.latest, blinks, turn);
+      fresh_costs[i] = price(guest, fresh_ways[i], gap.key, gap.load, gap.edge, gap.depart,
+                             gap.latest, blinks, turn);
     }
-    i32 low = least_in<kFresh>(fresh_costs);
-    for_groups([&](i32 begin) {
-      Ways there[kAtOnce];
-      NDS_UNROLL
-      for (i32 j = 0; j < kAtOnce; ++j)
-        there[j] = ways_at(d, guest, place(begin + j), key[begin + j] != kGone);
-      NDS_UNROLL
-      for (i32 j = 0; j < kAtOnce; ++j) {
-        const i32 slot = begin + j;
-        costs[slot] = price<Blink>(guest, there[j], key[slot], load[slot], edge[slot], depart[slot],
-                                   latest[slot], blinks, turn);
-      }
-      low = least(low, least_in<kAtOnce>(costs + begin));
+    Ways ways[Slots];
+    for_slots([&](i32 slot) { ways[slot] = ways_at(d, guest, place(slot), key[slot] != kGone); });
+    for_slots([&](i32 slot) {
+      costs[slot] = price(guest, ways[slot], key[slot], load[slot], edge[slot], depart[slot],
+                          latest[slot], blinks, turn);
     });
+    const i32 low = least(least_in<Slots>(costs), least_in<kFresh>(fresh_costs));
     cost = lanes.least_of(low);
 
-    i32 keys[kFresh];
+    i32 keys[Slots], fresh_keys[kFresh];
+    for_slots([&](i32 slot) { keys[slot] = costs[slot] == low ? key[slot] : kNever; });
     NDS_UNROLL
-    for (i32 i = 0; i < kFresh; ++i) keys[i] = fresh_costs[i] == low ? fresh[i].key : kNever;
-    i32 first = least_in<kFresh>(keys);
-    for_groups([&](i32 begin) {
-      i32 those[kAtOnce];
-      NDS_UNROLL
-      for (i32 j = 0; j < kAtOnce; ++j)
-        those[j] = costs[begin + j] == low ? key[begin + j] : kNever;
-      first = least(first, least_in<kAtOnce>(those));
-    });
+    for (i32 i = 0; i < kFresh; ++i) fresh_keys[i] = fresh_costs[i] == low ? fresh[i].key : kNever;
+    i32 first = least(least_in<Slots>(keys), least_in<kFresh>(fresh_keys));
     if (low == kNever) first = kNever;  // which no gap has
     i32 where = 0, carried = 0;         // its place in the stripped draft, and its load
     for_slots([&](i32 slot) {
@@ -411,10 +387,10 @@ template <class R, class D, class L> struct Hands {
 
 // Insert the customers one by one where each is cheapest, as put_back does; `index` is the lane's
 // place in the list of the removed, for the turn that has its number.
-template <class R, class D, class L>
+template <class R, class D, class L, class H>
 NDS_FN void put_back_by_gaps(const Instance& in, const D& d, const Solution& s, Scratch& scratch,
-                             i32 index, i32 count, i32 routes, const Greedy& greedy,
-                             Hands<R, D, L>& hands, L lanes) {
+                             i32 index, i32 count, i32 routes, const Greedy& greedy, H& hands,
+                             L lanes) {
   using Customer = Guest<R, D>;
   const i32 mine = scratch.removed[index];
   const auto customer = [&](i32 turn) {
@@ -426,10 +402,7 @@ NDS_FN void put_back_by_gaps(const Instance& in, const D& d, const Solution& s, 
     const Customer guest = next;
     Filled filled;
     i32 cost;
-    const bool found =
-        greedy.blinks.threshold == 0
-            ? hands.template choose<false>(d, guest, greedy.blinks, turn, filled, cost)
-            : hands.template choose<true>(d, guest, greedy.blinks, turn, filled, cost);
+    const bool found = hands.choose(d, guest, greedy.blinks, turn, filled, cost);
     next = customer(least(turn + 1, count - 1));
     if (!found) {
       const i32 to = d.length(0, guest.c), from = d.length(guest.c, 0);
@@ -468,9 +441,9 @@ NDS_FN i32 give_slots(Solution& s, i32 route, i32 size, i32 used, bool tight, L 
 }
 
 // The solution takes on what the lanes hold.
-template <class R, class D, class L>
+template <class R, class L, class H>
 NDS_FN void commit_gaps(const Instance& in, Solution& s, const Scratch& scratch,
-                        const Touched& touched, Hands<R, D, L>& hands, i64 delta, L lanes) {
+                        const Touched& touched, H& hands, i64 delta, L lanes) {
   if constexpr (R::optional) leave_out(in, s, scratch.trial.left_out, hands.left_outs, lanes);
   const i32 before = s.routes;
   s.routes += hands.opened;

@@ -282,6 +282,38 @@ NDS_FN bool by_drafts(const Instance& in, const D& d, Chain& chain, Scratch& scr
   return true;
 }
 
+// What is known of a step by gaps before customers are put back.
+struct Task {
+  const Touched* touched;
+  i32 index, count;  // of the lane's customer, of all
+  i64 delta;         // of the stripped draft
+  double margin;
+};
+
+template <class R, class D, i32 Slots, bool Blink, class C>
+NDS_FN Outcome carry_out(const Instance& in, const D& d, Chain& chain, Scratch& scratch,
+                         const Task& task, const Greedy& greedy, C crew) {
+  const auto lanes = crew.lanes;
+  const Touched& touched = *task.touched;
+  Solution& s = chain.now;
+  Hands<R, D, typename C::Lanes, Slots, Blink> hands(d, scratch, touched.places, lanes);
+  put_back_by_gaps<R>(in, d, s, scratch, task.index, task.count,
+                      s.routes - count_bits(touched.empty), greedy, hands, lanes);
+  const Outcome outcome = best_of(task.delta + hands.delta, 0, crew.team, scratch, crew);
+  if (outcome.accepted(task.margin)) {
+    if (chain.best_is_now && outcome.delta > 0) {
+      save_best(chain, crew);
+      crew.sync();
+    }
+    if (outcome.mine) {
+      commit_gaps<R>(in, s, scratch, touched, hands, outcome.delta, lanes);
+      if (s.cost < chain.best_cost) start_from_now(chain);
+    }
+    share(chain, scratch, outcome.mine, crew);
+  }
+  return outcome;
+}
+
 // The same with gaps in the hands of lanes, each team with one order (gaps.hpp); false if that
 // cannot be done with this step, of which nothing is done then.
 template <class R, class D, class C>
@@ -327,20 +359,16 @@ NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Scratch& scrat
       arranged(in, recipe, scratch.removed, count, crew.team, scratch.order, ordering, lanes);
   const Greedy greedy = greedy_for(recipe, ordering);
   crew.sync();
-  Hands<R, D, typename C::Lanes> hands(d, scratch, touched.places, lanes);
-  put_back_by_gaps<R>(in, d, s, scratch, index, count, s.routes - count_bits(touched.empty), greedy,
-                      hands, lanes);
-  outcome = best_of(delta + hands.delta, 0, crew.team, scratch, crew);
-  if (outcome.accepted(margin)) {
-    if (chain.best_is_now && outcome.delta > 0) {
-      save_best(chain, crew);
-      crew.sync();
-    }
-    if (outcome.mine) {
-      commit_gaps<R>(in, s, scratch, touched, hands, outcome.delta, lanes);
-      if (s.cost < chain.best_cost) start_from_now(chain);
-    }
-    share(chain, scratch, outcome.mine, crew);
+  const Task task{&touched, index, count, delta, margin};
+  const bool blinks = recipe.blink != 0;
+  if (!blinks && touched.places <= 4 * C::Lanes::W) {
+    outcome = carry_out<R, D, 4, false>(in, d, chain, scratch, task, greedy, crew);
+  } else if (!blinks && touched.places <= 8 * C::Lanes::W) {
+    outcome = carry_out<R, D, 8, false>(in, d, chain, scratch, task, greedy, crew);
+  } else if (!blinks) {
+    outcome = carry_out<R, D, kSlots, false>(in, d, chain, scratch, task, greedy, crew);
+  } else {
+    outcome = carry_out<R, D, kSlots, true>(in, d, chain, scratch, task, greedy, crew);
   }
   if (crew.team == 0) {
     for (i32 i = lanes.lane; i < count; i += C::Lanes::W) scratch.mark[scratch.removed[i]] = 0;
