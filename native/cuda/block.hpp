@@ -141,12 +141,12 @@ NDS_FN Scratch scratch_at(Carver& carver, const Plan& plan, const C& crew, bool 
   const bool several = plan.recipe.orders > crew.teams;
   Scratch scratch{};
   carve_common(carver, scratch, plan.work);
-  if constexpr (C::by_gaps) carve_table(carver, scratch, plan.work.removed, plan.table);
   Carver counter{nullptr};
   carve_own(counter, scratch, plan.work, several);
   Carver own{carver.block + carver.used + counter.used * u64(crew.team)};
   carve_own(own, scratch, plan.work, several);
   carver.used += counter.used * u64(crew.teams);
+  if constexpr (C::by_gaps) carve_table(carver, scratch, plan.work.removed, plan.table);
   if (clear) {
     const i32 routes = plan.work.routes;
     for (i32 r = crew.lanes.lane; r < routes && plan.recipe.all_routes; r += 32) {

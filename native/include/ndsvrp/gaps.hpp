@@ -12,7 +12,11 @@
 namespace nds {
 inline namespace NDS_ISA {
 
-constexpr i32 kSlots = 16;  // gaps of the stripped routes that a lane can hold
+// Gaps of the stripped routes that a lane can hold, in three sizes; with their times they take more
+// registers.
+template <class R> inline constexpr i32 kSmall = R::windows ? 3 : 4;
+template <class R> inline constexpr i32 kMedium = R::windows ? 6 : 8;
+template <class R> inline constexpr i32 kLarge = R::windows ? 12 : 16;
 constexpr i32 kFresh = 2;   // and of those that insertions make
 constexpr i32 kAtOnce = 4;  // places that are measured together
 constexpr i32 kPlaceBits = 16;
@@ -51,8 +55,8 @@ NDS_FN bool fits_hands(const Instance& in, const D& d, const Solution& s, const 
   constexpr i32 limit = 1 << (31 - kPlaceBits);
   return count <= least(table.rows, L::W) && s.routes + L::W < limit && in.n < limit && d.quick();
 }
-template <class L> NDS_FN bool fits_hands(const Table& table, const Touched& touched, L) {
-  return touched.places <= least(table.columns, kSlots * L::W);
+template <class R, class L> NDS_FN bool fits_hands(const Table& table, const Touched& touched, L) {
+  return touched.places <= least(table.columns, kLarge<R> * L::W);
 }
 
 // A team's share of the touched routes, without the removed customers. Returns the lane's share of
@@ -145,12 +149,14 @@ struct Filled {
   i32 load;  // of the route, the new customer counted in
 };
 
-// Of a power of two of them: by halves, so that little depends on what comes before.
+// By halves, so that little depends on what comes before.
 template <i32 Count> NDS_FN i32 least_in(const i32* values) {
-  if constexpr (Count == 1)
+  if constexpr (Count == 1) {
     return values[0];
-  else
-    return least(least_in<Count / 2>(values), least_in<Count / 2>(values + Count / 2));
+  } else {
+    constexpr i32 half = Count / 2;
+    return least(least_in<half>(values), least_in<Count - half>(values + half));
+  }
 }
 
 // What the lanes of a team hold of a draft: each so many slots for gaps of the stripped routes. The

@@ -325,7 +325,7 @@ NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Scratch& scrat
   if (recipe.all_routes || recipe.orders > crew.teams) return false;
   if (!fits_hands(in, d, s, scratch.table, count, lanes)) return false;
   const Touched touched = touched_routes(s, scratch.removed, count, lanes);
-  if (!fits_hands(scratch.table, touched, lanes)) {
+  if (!fits_hands<R>(scratch.table, touched, lanes)) {
     crew.sync();  // all have seen who was removed
     return false;
   }
@@ -361,14 +361,15 @@ NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Scratch& scrat
   crew.sync();
   const Task task{&touched, index, count, delta, margin};
   const bool blinks = recipe.blink != 0;
-  if (!blinks && touched.places <= 4 * C::Lanes::W) {
-    outcome = carry_out<R, D, 4, false>(in, d, chain, scratch, task, greedy, crew);
-  } else if (!blinks && touched.places <= 8 * C::Lanes::W) {
-    outcome = carry_out<R, D, 8, false>(in, d, chain, scratch, task, greedy, crew);
+  constexpr i32 W = C::Lanes::W;
+  if (!blinks && touched.places <= kSmall<R> * W) {
+    outcome = carry_out<R, D, kSmall<R>, false>(in, d, chain, scratch, task, greedy, crew);
+  } else if (!blinks && touched.places <= kMedium<R> * W) {
+    outcome = carry_out<R, D, kMedium<R>, false>(in, d, chain, scratch, task, greedy, crew);
   } else if (!blinks) {
-    outcome = carry_out<R, D, kSlots, false>(in, d, chain, scratch, task, greedy, crew);
+    outcome = carry_out<R, D, kLarge<R>, false>(in, d, chain, scratch, task, greedy, crew);
   } else {
-    outcome = carry_out<R, D, kSlots, true>(in, d, chain, scratch, task, greedy, crew);
+    outcome = carry_out<R, D, kLarge<R>, true>(in, d, chain, scratch, task, greedy, crew);
   }
   if (crew.team == 0) {
     for (i32 i = lanes.lane; i < count; i += C::Lanes::W) scratch.mark[scratch.removed[i]] = 0;

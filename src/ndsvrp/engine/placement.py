@@ -16,8 +16,8 @@ from ndsvrp.engine.base import Ints, Recipe
 
 BEYOND = 32  # kBeyond of memory.hpp
 SLACK = 8  # places that a copied route has beside its customers
-COLUMNS = 128  # a table of gaps has a multiple of this: what a warp looks at together (kAtOnce of gaps.hpp)
-MOST_COLUMNS = 512  # what its lanes can hold (kSlots)
+COLUMNS = 128  # a table of gaps has a multiple of this
+MOST_COLUMNS = 512  # what the lanes of a warp can hold (kLarge of gaps.hpp), with windows less
 ENOUGH_COLUMNS = 256  # with fewer, it is not worth having the solution near
 RETRIES = 16  # required customers that a limited fleet has left out are tried along
 EVALUATE_THREADS = 960  # that a multiprocessor should hold when rollouts are evaluated: registers are cut to that
@@ -164,7 +164,8 @@ def columns_at_most(shape: Shape, recipe: Recipe, removed: int) -> int:
     if recipe.all_routes or recipe.orders > _core.TEAMS:
         return 0
     places = min(shape.customers, removed * shape.longest) + 2 * removed
-    return min(MOST_COLUMNS, -(-places // COLUMNS) * COLUMNS)
+    most = MOST_COLUMNS * 3 // 4 if shape.kind.windows else MOST_COLUMNS
+    return min(most, -(-places // COLUMNS) * COLUMNS)
 
 
 def layouts_to_evaluate(
