@@ -81,9 +81,10 @@ std::shared_ptr<InstanceData> make_instance(
 }
 
 // Bytes that things take in the memory of a GPU: a solution, a chain (with its best tour and spare
-// places), what a crew has in common, what each of its teams has, the hot part of an instance.
+// places), what a crew has in common, what each of its teams has, the hot part of an instance, the
+// table of gaps.
 nb::tuple layout(i32 customers, bool windows, bool optional, bool points, bool whole, i32 removed,
-                 i32 routes, i32 places, bool several) {
+                 i32 routes, i32 places, bool several, i32 columns) {
   const Sizes sizes{customers, windows, removed, routes, pool_for(customers), places};
   const auto bytes = [&](auto call) {
     Carver counter{nullptr, 0, 1};
@@ -100,12 +101,13 @@ nb::tuple layout(i32 customers, bool windows, bool optional, bool points, bool w
     carver.take<i32>(2 * (customers + 1));
     carve(carver, spare, sizes.pool, windows);
   });
-  return nb::make_tuple(solution, chain,
-                        bytes([&](Carver& carver) { carve_common(carver, scratch, sizes); }),
-                        bytes([&](Carver& carver) { carve_own(carver, scratch, sizes, several); }),
-                        bytes([&](Carver& carver) {
-                          carve(carver, hot, customers + 1, windows, optional, points, whole);
-                        }));
+  return nb::make_tuple(
+      solution, chain, bytes([&](Carver& carver) { carve_common(carver, scratch, sizes); }),
+      bytes([&](Carver& carver) { carve_own(carver, scratch, sizes, several); }),
+      bytes([&](Carver& carver) {
+        carve(carver, hot, customers + 1, windows, optional, points, whole);
+      }),
+      bytes([&](Carver& carver) { carve_table(carver, scratch, removed, columns); }));
 }
 
 class Chains {
@@ -285,7 +287,7 @@ NB_MODULE(_core, m) {
         "whole_shift"_a, "length"_a.none(), "time"_a.none(), "near_count"_a, "rank"_a.none(),
         "sort_weight"_a);
   m.def("layout", &layout, nb::kw_only(), "customers"_a, "windows"_a, "optional"_a, "points"_a,
-        "whole"_a, "removed"_a, "routes"_a, "places"_a, "several"_a);
+        "whole"_a, "removed"_a, "routes"_a, "places"_a, "several"_a, "columns"_a);
   m.def("pool_for", &pool_for);
   m.attr("TEAMS") = kTeams;
   nb::class_<Recipe>(m, "Recipe")

@@ -38,6 +38,8 @@ struct InstanceData {
 // A block of memory whose parts a Carver hands out; all zero.
 inline std::vector<u64> block_of(u64 bytes) { return std::vector<u64>((bytes + 7) / 8 + 2, 0); }
 
+constexpr i32 kTableColumns = 512;  // of teams that are played
+
 inline char* aligned(std::vector<u64>& block) {
   const auto at = reinterpret_cast<uintptr_t>(block.data());
   return reinterpret_cast<char*>((at + 15) / 16 * 16);
@@ -114,6 +116,7 @@ class ScratchData {
   void lay_out(Carver& carver, const Sizes& sizes) {
     Scratch common{};
     carve_common(carver, common, sizes);
+    if (scratch.size() > 1) carve_table(carver, common, sizes.removed, kTableColumns);
     carve(carver, common.spare, sizes.pool, sizes.windows);
     for (Scratch& own : scratch) {
       own = common;

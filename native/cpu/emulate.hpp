@@ -134,6 +134,12 @@ inline unsigned __ballot_sync(unsigned mask, bool yes) {
   for (int i = 0; i < 32; ++i) bits |= unsigned(all[i].value[0]) << i;
   return bits;
 }
+inline unsigned __match_any_sync(unsigned mask, int value) {
+  const auto& all = nds::bring(mask, 13, value);
+  unsigned bits = 0;
+  for (int i = 0; i < 32; ++i) bits |= unsigned(all[i].value[0] == value) << i;
+  return bits;
+}
 // What lane `from` of them brought; floats travel as their bits.
 template <class T, class From> T nds_shuffle(unsigned mask, int kind, T value, From from) {
   if constexpr (std::is_same_v<T, float>) {

@@ -58,6 +58,13 @@ template <i32 Width> struct FiberLanes {
     return total;
   }
   i32 sum(i32 value) const { return i32(sum(i64(value))); }
+  i64 total(i64 value) const { return sum(value); }
+  u32 alike(i32 value) const {
+    u32 bits = 0;
+    const auto& all = bring(11, value);
+    for (i32 i = 0; i < W; ++i) bits |= u32(all[i].value[0] == value) << i;
+    return bits;
+  }
   u32 ballot(bool yes) const {
     u32 bits = 0;
     const auto& all = bring(6, yes);
@@ -97,7 +104,7 @@ template <i32 Width> struct FiberLanes {
 
 struct FiberCrew {
   using Lanes = FiberLanes<kFiberLanes>;
-  static constexpr bool alone = false;
+  static constexpr bool alone = false, by_gaps = true;
   Lanes lanes;
   i32 team, teams;
   Fibers* fibers;

@@ -26,7 +26,7 @@ struct Plan {
   Recipe recipe;
   Sizes home;  // of the chains in global memory
   Sizes work;  // of what a block works with
-  i32 unused;
+  i32 table;   // columns of the table of gaps; 0: there is none
   u64 chain_bytes, scratch_bytes;
 };
 static_assert(sizeof(Plan) == NDS_PLAN_BYTES && sizeof(Instance) == NDS_INSTANCE_BYTES);
@@ -136,7 +136,8 @@ NDS_FN Instance near_instance(const Instance& in, Carver& carver, i32 nodes) {
 
 // Working memory of the block, from the carver on. That in shared memory comes as it is and has to
 // be cleared; global memory is all zero to begin with, and every step leaves it so.
-NDS_FN Scratch scratch_at(Carver& carver, const Plan& plan, const BlockCrew& crew, bool clear) {
+template <class C>
+NDS_FN Scratch scratch_at(Carver& carver, const Plan& plan, const C& crew, bool clear) {
   const bool several = plan.recipe.orders > crew.teams;
   Scratch scratch{};
   carve_common(carver, scratch, plan.work);
@@ -145,6 +146,7 @@ NDS_FN Scratch scratch_at(Carver& carver, const Plan& plan, const BlockCrew& cre
   Carver own{carver.block + carver.used + counter.used * u64(crew.team)};
   carve_own(own, scratch, plan.work, several);
   carver.used += counter.used * u64(crew.teams);
+  if constexpr (C::by_gaps) carve_table(carver, scratch, plan.work.removed, plan.table);
   if (clear) {
     const i32 routes = plan.work.routes;
     for (i32 r = crew.lanes.lane; r < routes && plan.recipe.all_routes; r += 32) {

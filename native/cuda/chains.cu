@@ -56,7 +56,8 @@ extern "C" __global__ void replace_chains(const Plan* plan, const Instance* inst
   const Store store{memory, records};
   const Chain other = chain_at(*plan, store, from, spare);
   Chain chain = chain_at(*plan, store, to, spare);
-  if (chain.best_is_now && threadIdx.x < 32) save_best(chain, Warp{i32(threadIdx.x), 0});
+  if (chain.best_is_now && threadIdx.x < 32)
+    save_best(chain, Alone<Warp>{Warp{i32(threadIdx.x), 0}});
   sync_block();
   copy_solution(chain.now, other.now, instances[which[to]].n);
   const Solution arrays = chain.now;
@@ -76,7 +77,7 @@ extern "C" __global__ void export_chain(const Plan* plan, char* memory, Record* 
   if (kept) {
     copy_block(tour, saved, chain.best_length);
   } else {
-    save_best(chain, Warp{i32(threadIdx.x), 0});
+    save_best(chain, Alone<Warp>{Warp{i32(threadIdx.x), 0}});
   }
   if (threadIdx.x == 0) *length = chain.best_length;
 }

@@ -13,8 +13,9 @@ struct Desk {
   Solution home;  // where the chain came from, if it was moved
   Scratch scratch;
 
+  template <class C>
   __device__ __forceinline__ Desk(const Plan& plan, const Instance& given, const Store& store,
-                                  char* global_scratch, i32 i, const BlockCrew& crew)
+                                  char* global_scratch, i32 i, const C& crew)
       : in(given) {
     Places spare;
     chain = chain_at(plan, store, i, spare);
@@ -60,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
                    u64 stop_at, i32* made) {
   const i32 i = i32(blockIdx.x);
   if (made[i] == kFull) return;
-  const BlockCrew crew = crew_of_block(stop_at);
+  const BlockCrew<true> crew = crew_of_block<true>(stop_at);
   const Store store{memory, records};
   Desk desk(*plan, instances[which[i]], store, global_scratch, i, crew);
   const Recipe recipe = plan->recipe;
@@ -83,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
   i32 best = 0;
   for (i32 k = 1; k < rollouts; ++k) best = row[k] < row[best] ? k : best;
   if (row[best] >= 0) return;
-  const BlockCrew crew = crew_of_block(0);
+  const BlockCrew<false> crew = crew_of_block<false>(0);  // a single step
   const Store store{memory, records};
   Desk desk(*plan, instances[which[i]], store, global_scratch, i, crew);
   const Recipe recipe = plan->recipe;

@@ -68,7 +68,13 @@ struct Warp {
     return value;
   }
   NDS_FN i32 sum(i32 value) const { return __reduce_add_sync(kAll, value); }
+  NDS_FN i64 total(i64 value) const {
+    constexpr i32 low = 27;  // 32 such numbers have no more than 32 bits
+    const u32 rest = u32(sum(i32(value & ((1 << low) - 1))));
+    return i64(u64(sum(i32(value >> low))) << low) + rest;
+  }
   NDS_FN u32 ballot(bool yes) const { return __ballot_sync(kAll, yes); }
+  NDS_FN u32 alike(i32 value) const { return __match_any_sync(kAll, value); }
   NDS_FN i32 count_below(u32 bits) const { return __popc(bits & ((1u << lane) - 1)); }
   NDS_FN i32 last_below(u32 bits) const { return 31 - __clz(int(bits & ((1u << lane) - 1))); }
   NDS_FN i32 from(i32 value, i32 other) const { return __shfl_sync(kAll, value, other); }
@@ -82,17 +88,18 @@ struct Warp {
   }
 };
 
-struct BlockCrew {
+// With Gaps, where a step is all that a multiprocessor has to do (gaps.hpp).
+template <bool Gaps> struct BlockCrew {
   using Lanes = Warp;
-  static constexpr bool alone = false;
+  static constexpr bool alone = false, by_gaps = Gaps;
   Warp lanes;
   i32 team, teams;
   NDS_FN void sync() const { sync_block(); }
 };
 
-NDS_FN BlockCrew crew_of_block(u64 stop_at) {
-  return BlockCrew{Warp{i32(threadIdx.x % 32), stop_at}, i32(threadIdx.x / 32),
-                   i32(blockDim.x / 32)};
+template <bool Gaps> NDS_FN BlockCrew<Gaps> crew_of_block(u64 stop_at) {
+  return BlockCrew<Gaps>{Warp{i32(threadIdx.x % 32), stop_at}, i32(threadIdx.x / 32),
+                         i32(blockDim.x / 32)};
 }
 
 }  // namespace NDS_ISA

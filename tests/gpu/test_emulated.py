@@ -140,7 +140,7 @@ def test_a_deadline_drops_what_is_under_way() -> None:
 def test_small_cards_keep_the_solution_outside() -> None:
     problem = random_problem(3, "cvrp", "none", customers=60, layout="uniform")
     seen: set[str] = set()
-    for limit in (8_000, 12_000, 60_000):
+    for limit in (8_200, 12_000, 60_000):
         cuda = engine("auto", shared_limit=limit)
         state, other = (start(each, [problem], [0], 1, rounds=0) for each in (cuda, CpuEngine()))
         for each, chains in ((cuda, state), (CpuEngine(), other)):
@@ -159,3 +159,21 @@ def test_training_starts_from_what_was_packed() -> None:
         learning = prepare(each, problems, recipe, 7, 5, torch.device("cpu"), made=made)
         seen.append([part.tolist() for part in learning.shown().tensors()] + [learning.state.costs().tolist()])
     assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.parametrize("variant", ["cvrp", "vrptw"])
+@pytest.mark.parametrize("removals", [2, 6, 14])
+def test_hands_of_all_sizes(variant: str, removals: int) -> None:
+    """Steps that touch few and many places of long routes, kept whatever they cost."""
+    n, size = 440, 20 if variant == "vrptw" else 40
+    problem = random_problem(42, variant, "none", customers=n, layout="uniform")
+    problem = problem.replace(demand=np.r_[0.0, np.ones(n)], capacity=size + 2.0)
+    if variant == "vrptw":
+        problem = problem.replace(windows=np.tile([0.0, 30.0 * problem.side()], (n + 1, 1)), service=np.zeros(n + 1))
+    long = Solution([list(range(c, c + size)) for c in range(1, n + 1, size)])
+    recipe, ends = Recipe(rule="random", removals=removals, orders=3), []
+    for each in (engine("auto"), CpuEngine()):
+        state = start(each, [problem], [0], 1, init=long)
+        each.rebuild(state, recipe, None, np.full((1, 8), problem.side()), 1, 1)
+        ends.append(agree.everything(each, state))
+    assert ends[0] == ends[1]

@@ -14,6 +14,19 @@ NDS_FN float root(float v) { return __builtin_sqrtf(v); }
 NDS_FN double root(double v) { return __builtin_sqrt(v); }
 #endif
 
+// The same where no tick depends on the root of less than 2^-100: what a GPU computes for larger
+// numbers, without asking each time whether this is one.
+NDS_FN float quick_root(float v) {
+#if defined(__CUDACC__) && !defined(NDS_EMULATED)
+  float inverse;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fmaxf(v, 0x1p-100f)));
+  const float near = __fmul_rn(v, inverse);
+  return __fmaf_rn(__fmaf_rn(-near, near, v), __fmul_rn(inverse, 0.5f), near);
+#else
+  return root(v);
+#endif
+}
+
 // Float lengths: float32, to the nearest tick.
 struct FloatPoints {
   static constexpr bool symmetric = true, whole = false;
@@ -26,6 +39,17 @@ struct FloatPoints {
     return i32(root(dx * dx + dy * dy) * scale + 0.5f);
   }
   NDS_FN i32 time(i32 a, i32 b) const { return length(a, b); }
+
+  // A node, and the length between two such where there is no time to waste.
+  struct Spot {
+    float x, y;
+  };
+  NDS_FN Spot spot(i32 a) const { return Spot{x[a], y[a]}; }
+  NDS_FN i32 length_between(const Spot& a, const Spot& b) const {
+    const float dx = a.x - b.x, dy = a.y - b.y;
+    return i32(quick_root(dx * dx + dy * dy) * scale + 0.5f);
+  }
+  NDS_FN bool quick() const { return scale <= 0x1p47f; }
 };
 
 // Whole lengths: float64, rounded as the metric says. The same operations as Metric.apply.
@@ -44,6 +68,16 @@ struct WholePoints {
     return i32(root(dx * dx + dy * dy) * scale + shift);
   }
   NDS_FN i32 time(i32 a, i32 b) const { return length(a, b); }
+
+  struct Spot {
+    double x, y;
+  };
+  NDS_FN Spot spot(i32 a) const { return Spot{x[a], y[a]}; }
+  NDS_FN i32 length_between(const Spot& a, const Spot& b) const {
+    const double dx = a.x - b.x, dy = a.y - b.y;
+    return i32(root(dx * dx + dy * dy) * scale + shift);
+  }
+  NDS_FN static bool quick() { return true; }
 };
 
 // A matrix for lengths and one for times (possibly the same), from row to column.
@@ -55,6 +89,11 @@ struct Matrix {
   NDS_FN explicit Matrix(const Instance& in) : lengths(in.length), times(in.time), row(in.n + 1) {}
   NDS_FN i32 length(i32 a, i32 b) const { return lengths[a * row + b]; }
   NDS_FN i32 time(i32 a, i32 b) const { return times[a * row + b]; }
+
+  using Spot = i32;
+  NDS_FN static Spot spot(i32 a) { return a; }
+  NDS_FN i32 length_between(Spot a, Spot b) const { return length(a, b); }
+  NDS_FN static bool quick() { return true; }
 };
 
 }  // namespace NDS_ISA

@@ -7,6 +7,12 @@
 #pragma once
 #include "types.hpp"
 
+#if defined(__CUDACC__) && !defined(NDS_EMULATED)
+  #define NDS_UNROLL _Pragma("unroll")
+#else
+  #define NDS_UNROLL
+#endif
+
 #if defined(__CUDACC__)
   #define NDS_FN __device__ __forceinline__
   #define NDS_DEEP __device__ __forceinline__  // called from one place only
@@ -63,7 +69,9 @@ struct OneLane {
   template <class T> NDS_FN T most_of(T value) const { return value; }
   NDS_FN i64 sum(i64 value) const { return value; }
   NDS_FN i32 sum(i32 value) const { return value; }
+  NDS_FN i64 total(i64 value) const { return value; }         // a sum below 2^58
   NDS_FN u32 ballot(bool yes) const { return yes; }           // a bit for each lane
+  NDS_FN u32 alike(i32) const { return 1; }                   // a bit for each with this value
   NDS_FN static i32 count_below(u32) { return 0; }            // bits of the lanes before this one
   NDS_FN static i32 last_below(u32) { return -1; }            // the last lane of those
   NDS_FN i32 from(i32 value, i32) const { return value; }     // what that lane has
@@ -98,7 +106,7 @@ NDS_FN i32 last_bit(u32 bits) {
 // A crew of one team.
 template <class L> struct Alone {
   using Lanes = L;
-  static constexpr bool alone = true;
+  static constexpr bool alone = true, by_gaps = false;
   static constexpr i32 team = 0, teams = 1;
   L lanes;
   NDS_FN void sync() const {}

@@ -9,6 +9,8 @@ inline namespace NDS_ISA {
 constexpr i32 kPoolPerCustomer =
     6;  // slots of singletons take 4 places each; the rest is room to move
 constexpr i32 kDraftPerCustomer = 24;  // copies of routes with room to grow
+constexpr i32 kTableRows = 32;         // a warp has so many lanes
+constexpr i32 kTableBeyond = 388;      // lanes read all their slots, whether they hold a gap or not
 constexpr i32 kBeyond = 32;            // places are read in groups, beyond the end of a route
 
 // Hands out parts of a block, or counts what they would take.
@@ -84,6 +86,18 @@ NDS_FN void carve_common(Carver& carver, Scratch& scratch, const Sizes& sizes) {
   scratch.touched = carver.take<i32>(sizes.removed);
   scratch.mark = carver.take_flags(sizes.customers + 1);
   scratch.board = carver.take<Board>(1);
+}
+
+// For crews that work by gaps.
+NDS_FN void carve_table(Carver& carver, Scratch& scratch, i32 removed, i32 columns) {
+  Table& table = scratch.table;
+  table = Table{};
+  if (columns == 0) return;
+  table.rows = least(removed, kTableRows);
+  table.columns = columns;
+  table.key = carver.take<i32>(columns);
+  table.load = carver.take<i32>(columns);
+  table.way = carver.take<i32>(i64(table.rows) * columns + kTableBeyond);
 }
 
 // What each team has for itself; a second draft only where it tries several orders.

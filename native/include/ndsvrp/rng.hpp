@@ -44,8 +44,7 @@ struct Blinks {
 // z^15 is good to 1e-9.
 NDS_FN double minus_log(u32 k) {
   u32 value = k + 1;
-  i32 exponent = 0;
-  while (value >> (exponent + 1)) ++exponent;
+  const i32 exponent = last_bit(value);
   double f = double(value) / double(1u << exponent);
   double z = (f - 1.0) / (f + 1.0), w = z * z, sum = 0.0;
   for (i32 term = 15; term >= 1; term -= 2) sum = sum * w + 1.0 / term;

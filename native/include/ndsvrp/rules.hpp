@@ -12,6 +12,7 @@ struct AnyRoute {
     NDS_FN Probe(const Instance&, i32) {}
     NDS_FN static bool fits_route(i32) { return true; }
     NDS_FN static bool fits_place(const Places&, i32, i32, i32) { return true; }
+    NDS_FN static bool fits_between(i32, i32, i32, i32) { return true; }
   };
   template <class D, class L>
   NDS_FN static void refresh(const Instance&, const D&, const Places&, i32, i32, L) {}
@@ -42,8 +43,12 @@ struct TimeWindows : AnyRoute {
           service(in.service[c]) {}
     // Between place p and the next one; `to` and `from` are the travel times there and onwards.
     NDS_FN bool fits_place(const Places& at, i32 p, i32 to, i32 from) const {
-      i32 start = most(at.depart[p] + to, ready);
-      return (start <= due) & (start + service + from <= at.latest[p + 1]);
+      return fits_between(at.depart[p], at.latest[p + 1], to, from);
+    }
+    // The same, given when the one before departs and when the one after must start.
+    NDS_FN bool fits_between(i32 depart, i32 latest, i32 to, i32 from) const {
+      const i32 start = most(depart + to, ready);
+      return (start <= due) & (start + service + from <= latest);
     }
   };
 
@@ -169,6 +174,9 @@ template <class... Rule> struct Rules {
     NDS_FN bool fits_route(i32 load) const { return (Rule::Probe::fits_route(load) && ...); }
     NDS_FN bool fits_place(const Places& at, i32 p, i32 to, i32 from) const {
       return (Rule::Probe::fits_place(at, p, to, from) & ...);
+    }
+    NDS_FN bool fits_between(i32 depart, i32 latest, i32 to, i32 from) const {
+      return (Rule::Probe::fits_between(depart, latest, to, from) & ...);
     }
   };
   template <class D, class L>

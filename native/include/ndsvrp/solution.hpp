@@ -123,6 +123,26 @@ template <class L> NDS_FN void update_box(const Instance& in, Solution& s, i32 r
   s.box.leg[r] = most(s.at.edge[first], s.at.edge[first + size]);
 }
 
+// The customers of route r, as it stands, learn where they are.
+template <class R, class L>
+NDS_FN void note_customers(const Instance& in, Solution& s, i32 r, L lanes) {
+  const i32 first = s.first[r], size = s.size[r];
+  for (i32 begin = 1; begin <= size; begin += L::W) {
+    const i32 p = begin + lanes.lane;
+    const bool there = p <= size;
+    const i32 c = there ? s.at.node[first + p] : 0;
+    if constexpr (R::optional) {
+      u32 back = lanes.ballot(there && s.route_of[c] < 0);
+      for (; back != 0; back &= back - 1)
+        drop_absent(in, s, s.at.node[first + begin + first_bit(back)], lanes);
+    }
+    if (there) {
+      s.route_of[c] = r;
+      s.place_of[c] = p;
+    }
+  }
+}
+
 // Route r of the solution becomes the segment of a draft.
 template <class R, class L>
 NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Places& from,
@@ -135,20 +155,7 @@ NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Places& fr
     s.load[r] = seg.load;
   }
   lanes.sync();
-  for (i32 begin = 1; begin <= seg.size; begin += L::W) {
-    const i32 p = begin + lanes.lane;
-    const bool there = p <= seg.size;
-    const i32 c = there ? s.at.node[first + p] : 0;
-    if constexpr (R::optional) {
-      u32 back = lanes.ballot(there && s.route_of[c] < 0);
-      for (; back != 0; back &= back - 1)
-        drop_absent(in, s, s.at.node[first + begin + first_bit(back)], lanes);
-    }
-    if (there) {
-      s.route_of[c] = r;
-      s.place_of[c] = p;
-    }
-  }
+  note_customers<R>(in, s, r, lanes);
   update_box(in, s, r, lanes);
   lanes.sync();
 }
@@ -176,19 +183,34 @@ template <class L> NDS_FN void drop_route(Solution& s, i32 r, L lanes) {
   lanes.sync();
 }
 
+// So many routes are empty. From the last to the first, so that the route that takes over a number
+// is never an empty one.
+template <class L> NDS_FN void drop_empty(Solution& s, i32 count, L lanes) {
+  for (i32 r = s.routes - 1; count > 0; --r) {
+    if (s.size[r] == 0) {
+      drop_route(s, r, lanes);
+      --count;
+    }
+  }
+}
+
+// Customers of a draft that found no place.
+template <class L>
+NDS_FN void leave_out(const Instance& in, Solution& s, const i32* customers, i32 count, L lanes) {
+  for (i32 i = 0; i < count; ++i) {
+    const i32 c = customers[i];
+    const bool served = s.route_of[c] >= 0;
+    lanes.sync();
+    if (served) add_absent(in, s, c, lanes);
+  }
+  lanes.sync();
+}
+
 // The solution takes on what the draft says.
 template <class R, class L>
 NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Places& spare,
                      L lanes) {
-  if constexpr (R::optional) {
-    for (i32 i = 0; i < draft.left_outs; ++i) {
-      const i32 c = draft.left_out[i];
-      const bool served = s.route_of[c] >= 0;
-      lanes.sync();
-      if (served) add_absent(in, s, c, lanes);
-    }
-    lanes.sync();
-  }
+  if constexpr (R::optional) leave_out(in, s, draft.left_out, draft.left_outs, lanes);
   const i32 before = s.routes;
   i32 emptied = 0;
   for (i32 i = 0; i < draft.segments; ++i) {
@@ -207,13 +229,7 @@ NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const 
       ++emptied;
     }
   }
-  // From the last to the first, so that the route that takes over a number is never an empty one.
-  for (i32 r = s.routes - 1; emptied > 0; --r) {
-    if (s.size[r] == 0) {
-      drop_route(s, r, lanes);
-      --emptied;
-    }
-  }
+  drop_empty(s, emptied, lanes);
   s.cost += draft.delta;
 }
 
@@ -281,14 +297,22 @@ NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* 
   lanes.sync();
 }
 
-template <class L> NDS_FN void save_best(Chain& chain, L lanes) {
+// The tour of the chain is written down; each team of a crew writes some of its routes.
+template <class C> NDS_FN void save_best(Chain& chain, C crew) {
+  constexpr i32 W = C::Lanes::W;
+  const auto lanes = crew.lanes;
   const Solution& s = chain.now;
   i32 length = 0;
-  for (i32 r = 0; r < s.routes; ++r) {
-    const i32* node = s.at.node + s.first[r] + 1;
-    const i32 count = s.size[r] + 1;
-    for (i32 p = lanes.lane; p < count; p += L::W) chain.best_tour[length + p] = node[p];
-    length += count;
+  for (i32 begin = 0; begin < s.routes; begin += W) {
+    const i32 r = begin + lanes.lane, here = least(W, s.routes - begin);
+    const i32 count = r < s.routes ? s.size[r] + 1 : 0;
+    const i32 end = lanes.up_to(MaxPlus{count, 0}).a;
+    for (i32 i = crew.team; i < here; i += crew.teams) {
+      const i32* node = s.at.node + s.first[begin + i] + 1;
+      const i32 many = lanes.from(count, i), start = length + lanes.from(end, i) - many;
+      for (i32 p = lanes.lane; p < many; p += W) chain.best_tour[start + p] = node[p];
+    }
+    length += lanes.from(end, W - 1);
   }
   chain.best_length = length;
   chain.best_is_now = 0;

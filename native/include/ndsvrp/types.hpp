@@ -106,8 +106,10 @@ struct Draft {
 // What the teams of a crew tell each other during a step.
 constexpr i32 kTeams = 16;
 struct Board {
-  i32 count, used, segments, routes, full, stop;  // the stripped draft
+  i32 count;                               // customers taken out
+  i32 left, used, segments, routes, full;  // the stripped draft
   i64 stripped_delta;
+  double margin;      // by which the step may be worse than what there is
   i64 delta[kTeams];  // the best draft of each team, and the number of its order
   i32 order[kTeams];
   i32 late[kTeams], overfull[kTeams];
@@ -116,13 +118,21 @@ struct Board {
   i32 best_is_now, best_length, best_missing;
 };
 
-// What a team needs besides the solutions. `stripped`, `removed`, `mark` and `board` belong to the
-// whole crew, and its first team writes them.
+// Gaps of the stripped routes, by place, for crews that hold them in registers (gaps.hpp).
+struct Table {
+  i32 rows, columns;  // customers removed, places; none: there is no table
+  i32 *key, *load;    // route and place of the gap after each place, and the load of its route
+  i32* way;           // (rows, columns) length from each place to each removed customer
+};
+
+// What a team needs besides the solutions. `stripped`, `removed`, `mark`, `table` and `board`
+// belong to the whole crew.
 struct Scratch {
   Draft stripped, trial, best;
   Places spare;  // as large as the pool of a solution
   i32 *removed, *order, *touched;
   Flag* mark;  // by customer: 1 while it is among the removed
+  Table table;
   Board* board;
 };
 

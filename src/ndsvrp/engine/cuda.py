@@ -389,7 +389,7 @@ class CudaEngine:
             record["chain"] = chain_bytes(group.shape)
             if recipe is not None and layout is not None:
                 record["recipe"] = np.frombuffer(native_recipe(recipe).bytes(), "V44")[0]
-                record["work"], record["scratch"] = tuple(layout.work), layout.scratch
+                record["work"], record["table"], record["scratch"] = tuple(layout.work), layout.columns, layout.scratch
             group.plans[recipe, layout] = self.device.torch.as_tensor(record.view(np.uint8), device="cuda")
         return group.plans[recipe, layout]
 

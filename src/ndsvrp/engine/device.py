@@ -30,7 +30,7 @@ INSTANCE = np.dtype(
 )  # fmt: skip  # struct Instance of types.hpp
 SIZES = np.dtype([(name, "i4") for name in ("customers", "windows", "removed", "routes", "pool", "places")])
 PLAN = np.dtype(
-    [("recipe", "V44"), ("home", SIZES), ("work", SIZES), ("unused", "i4"), ("chain", "u8"), ("scratch", "u8")]
+    [("recipe", "V44"), ("home", SIZES), ("work", SIZES), ("table", "i4"), ("chain", "u8"), ("scratch", "u8")]
 )  # struct Plan of block.hpp
 RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
 

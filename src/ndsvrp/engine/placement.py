@@ -1,7 +1,7 @@
 """How much memory a block of the GPU engine needs, and what of it goes into its shared memory.
 
-The sizes are those of native/include/ndsvrp/memory.hpp. Drafts come first into shared memory, then the part of the
-instance that insertion reads, then the solution.
+The sizes are those of native/include/ndsvrp/memory.hpp. Drafts come first into shared memory, then the table of gaps
+where there is one, then the part of the instance that insertion reads, then the solution.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from ndsvrp.engine.base import Ints, Recipe
 
 BEYOND = 32  # kBeyond of memory.hpp
 SLACK = 8  # places that a copied route has beside its customers
+COLUMNS = 128  # a table of gaps has a multiple of this
+MOST_COLUMNS = 512  # what the lanes of a warp can hold (kLarge of gaps.hpp), with windows less
+ENOUGH_COLUMNS = 256  # with fewer, it is not worth having the solution near
 RETRIES = 16  # required customers that a limited fleet has left out are tried along
 EVALUATE_THREADS = 960  # that a multiprocessor should hold when rollouts are evaluated: registers are cut to that
 
@@ -68,6 +71,7 @@ class Layout:
     near_drafts: bool
     near_instance: bool
     near_solution: bool
+    columns: int = 0  #: of the table of gaps; 0: there is none
 
     @property
     def threads(self) -> int:
@@ -131,13 +135,21 @@ def work_sizes(shape: Shape, removed: int, places: int) -> Sizes:
 
 
 def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto") -> Layout:
-    """For a block that carries steps out: room for the worst case."""
+    """For a block that carries steps out: room for the worst case, and a table of gaps if it can use one."""
     removed = removed_at_most(shape, recipe)
-    plain = _layout(shape, recipe, work_sizes(shape, removed, places_at_most(shape, removed)))
-    solution, _, common, own, hot = _bytes(shape, plain.work, plain.teams < recipe.orders)
-    shared = common + plain.teams * own
-    if placement == "global" or shared > limit:
-        return plain
+    work = work_sizes(shape, removed, places_at_most(shape, removed))
+    columns = columns_at_most(shape, recipe, removed)
+    tables = [_layout(shape, recipe, work, c) for c in range(columns, -1, -COLUMNS)]
+    near = [plain for plain in tables if plain.scratch <= limit]
+    if placement == "global" or not near:
+        return tables[0]
+    plain = near[0]
+    solution, _, _, _, hot, _ = _bytes(shape, work, plain.teams < recipe.orders, 0)
+    for smaller in near:
+        if smaller.columns >= min(ENOUGH_COLUMNS, plain.columns) and smaller.scratch + hot + solution <= limit:
+            plain = smaller
+            break
+    shared = plain.scratch
     chosen = replace(plain, shared=shared, scratch=0, near_drafts=True)
     if placement == "drafts" or shared + hot > limit:
         return chosen
@@ -145,6 +157,15 @@ def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Place
     if shared + hot + solution > limit:
         return chosen
     return replace(chosen, shared=shared + hot + solution, near_solution=True)
+
+
+def columns_at_most(shape: Shape, recipe: Recipe, removed: int) -> int:
+    """Places of the routes that a step touches, as far as a table of gaps is of use."""
+    if recipe.all_routes or recipe.orders > _core.TEAMS:
+        return 0
+    places = min(shape.customers, removed * shape.longest) + 2 * removed
+    most = MOST_COLUMNS * 3 // 4 if shape.kind.windows else MOST_COLUMNS
+    return min(most, -(-places // COLUMNS) * COLUMNS)
 
 
 def layouts_to_evaluate(
@@ -160,22 +181,22 @@ def layouts_to_evaluate(
     return replace(near, shared=near.scratch, scratch=0, near_drafts=True), far
 
 
-def _layout(shape: Shape, recipe: Recipe, work: Sizes) -> Layout:
+def _layout(shape: Shape, recipe: Recipe, work: Sizes, columns: int = 0) -> Layout:
     teams = min(recipe.orders, _core.TEAMS)
-    _, _, common, own, _ = _bytes(shape, work, teams < recipe.orders)
-    return Layout(work, teams, 0, common + teams * own, False, False, False)
+    _, _, common, own, _, table = _bytes(shape, work, teams < recipe.orders, columns)
+    return Layout(work, teams, 0, common + teams * own + table, False, False, False, columns)
 
 
-def _bytes(shape: Shape, sizes: Sizes, several: bool) -> tuple[int, int, int, int, int]:
+def _bytes(shape: Shape, sizes: Sizes, several: bool, columns: int) -> tuple[int, int, int, int, int, int]:
     kind = shape.kind
-    found: tuple[int, int, int, int, int] = _core.layout(
+    found: tuple[int, int, int, int, int, int] = _core.layout(
         customers=sizes.customers, windows=kind.windows, optional=kind.optional, points=kind.distance != "Matrix",
         whole=kind.distance == "WholePoints", removed=sizes.removed, routes=sizes.routes, places=sizes.places,
-        several=several,
+        several=several, columns=columns,
     )  # fmt: skip
     return found
 
 
 def chain_bytes(shape: Shape) -> int:
     """Of a chain in global memory."""
-    return _bytes(shape, home_sizes(shape), False)[1]
+    return _bytes(shape, home_sizes(shape), False, 0)[1]
