@@ -43,6 +43,7 @@ from ndsvrp.errors import EngineError
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
+BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
 SLICE = 0.05  # seconds of a launch, where there is a deadline: so that Ctrl-C gets a word in
 COST, BEST_COST, MISSING = RECORD.index("cost"), RECORD.index("best_cost"), RECORD.index("missing")
 
@@ -426,6 +427,8 @@ def _macros(kind: Kind, layout: Layout | None, blocks: int) -> Macros:
     near = (False, False, False, 32) if layout is None else (
         layout.near_drafts, layout.near_instance, layout.near_solution, layout.threads
     )  # fmt: skip
+    if layout is not None and blocks == 1:  # few kernels serve all numbers of orders
+        near = (*near[:3], next(most for most in BLOCK_SIZES if most >= layout.threads))
     numbers = {
         "NDS_WINDOWS": kind.windows, "NDS_OPTIONAL": kind.optional, "NDS_NEAR_DRAFTS": near[0],
         "NDS_NEAR_INSTANCE": near[1], "NDS_NEAR_SOLUTION": near[2], "NDS_THREADS": near[3], "NDS_BLOCKS": blocks,
