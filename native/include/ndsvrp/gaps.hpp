@@ -334,6 +334,7 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct Hands {
         gap.latest = line.latest[place_of_gap(gap.key) + 1];
       }
     }
+    if constexpr (R::windows) lanes.sync();  // the next turn writes there
     made += 2;
   }
 
