@@ -170,6 +170,17 @@ def test_every_source_and_size_is_measured() -> None:
     assert measured["reward_ratio"] == pytest.approx(reward / related)
 
 
+def test_some_sizes_are_measured() -> None:
+    """The others cost nothing, and those looked at give what they gave among all."""
+    whole = config(data=(Source(customers=(8, 10)), Source(problem="pcvrp", customers=(8,))))
+    some = replace(whole, validation=replace(whole.validation, customers=(8,)))
+    network = trainer_of(whole).network
+    figures, fewer = (Validator(settings, CpuEngine(), CPU).measure(network)["sets"] for settings in (whole, some))
+    assert fewer == {name: figures[name] for name in ("cvrp8", "pcvrp8")}
+    with pytest.raises(NdsError, match=r"validation\.customers: no data of 9 customers"):
+        replace(whole, validation=replace(whole.validation, customers=(9,)))
+
+
 def test_related_removal_may_find_nothing() -> None:
     """One customer: nobody can improve anything, and there is nothing to divide by."""
     settings = config(data=(Source(customers=(1,)),))

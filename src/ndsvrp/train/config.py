@@ -113,6 +113,7 @@ class Validation:
 
     every: int = documented(50, "Batches between two validations; 0: only at the end.")
     seed: int = documented(2, "Of the validation instances.")
+    customers: tuple[int, ...] = documented((), "Sizes that are looked at, of those in the data; empty: all.")
     states: int = documented(
         16, "Solutions per problem and size whose best-of-K reward is compared to related removal's."
     )
@@ -121,7 +122,10 @@ class Validation:
     search_chains: int = documented(2, "Chains of that search.")
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "customers", _tuple("customers", self.customers))
         require_record(self, VALIDATION_RANGES)
+        for size in self.customers:
+            require_whole("customers", size)
         if self.seed in TEST_SEEDS:
             raise NdsError(f"validation seed {self.seed} belongs to the paper's test sets: take another")
 
@@ -137,6 +141,9 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data", tuple(self.data))
+        sizes = {size for source in self.data for size in source.customers}
+        if unknown := [size for size in self.validation.customers if size not in sizes]:
+            raise NdsError(f"validation.customers: no data of {unknown[0]} customers")
         if not self.data:
             raise NdsError("data must name at least one source of instances")
         if self.validation.seed == self.train.seed:

@@ -41,6 +41,7 @@ class Validator:
             for number, (source, customers) in enumerate(
                 (source, customers) for source in self.config.data for customers in source.customers
             )
+            if customers in (self.config.validation.customers or source.customers)
         ]
 
     def policy(self, network: Network) -> Policy:
