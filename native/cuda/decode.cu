@@ -41,6 +41,15 @@ struct Biases {
                        end = seed_out + kTiles;
 };
 
+// Both as a lane reads them.
+struct Weights {
+  const Right* rights;
+  const Four* fours;
+
+  NDS_FN const Right* layer(i32 tile) const { return rights + tile * 32; }
+  NDS_FN const Four* bias(i32 tile) const { return fours + tile * 4; }
+};
+
 // A customer: where it is, and its route, -1 if none.
 struct __align__(16) Place {
   float x, y, route, unused;
@@ -104,7 +113,7 @@ NDS_FN u32 mixed(u32 x) {
 // In [0, 1), and so far from 1 that its product with a sum is below that.
 NDS_FN float chance_of(u32 bits) { return __int_as_float(i32(bits >> 9 | 0x3f800000u)) - 1.0f; }
 
-// What a warp has in shared memory. A lane reads what it wrote, but for `taken`.
+// What a warp has in shared memory, by lane.
 struct Own {
   Left* lefts;  // of the lane: each set's hidden states, then its scratch
   u32* words;   // taken: per set and span a word for every lane
@@ -206,13 +215,13 @@ NDS_FN void layer(const Right* weight, const Four* bias, Given given, Done done)
 }
 
 // The GRU (Network.recall); fed: of each row, by the customer selected last.
-NDS_FN void recall(const Own& own, const Right* weight, const Four* bias,
-                   const bf16* const (&fed)[kSets][2]) {
+NDS_FN void recall(const Own& own, const Weights& weights, const bf16* const (&fed)[kSets][2]) {
+  const Four* bias = weights.bias(Biases::recall);
   Left hidden[kSets][kTiles];
 #pragma unroll
   for (i32 i = 0; i < kSets * kTiles; ++i)
     hidden[i / kTiles][i % kTiles] = own.hidden(i / kTiles, i % kTiles);
-  Stream<ahead_of(kTiles)> stream(weight);
+  Stream<ahead_of(kTiles)> stream(weights.layer(Layers::recall));
 #pragma unroll 1
   for (i32 j = 0; j < kTiles; ++j) {
     u32 input[kSets][4][3];  // [set][as in Left][reset, update, new]
@@ -260,6 +269,20 @@ NDS_FN void recall(const Own& own, const Right* weight, const Four* bias,
 #pragma unroll
   for (i32 i = 0; i < kSets * kTiles; ++i)
     own.hidden(i / kTiles, i % kTiles) = own.scratch(i / kTiles, i % kTiles);
+}
+
+// Questions of all heads, to `scratch`.
+NDS_FN void ask(const Own& own, const Weights& weights) {
+  layer<kTiles, kTiles, false>(
+      weights.layer(Layers::query), weights.bias(Biases::query),
+      [&](i32 q, i32 k) { return own.hidden(q, k); },
+      [&](i32 j, Sum(&sum)[kSets]) {
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) {
+          for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] *= 0.25f * kLog2E;  // 1 / sqrt(16)
+          own.scratch(q, j) = as_left(sum[q]);
+        }
+      });
 }
 
 // One head: what the questions in `scratch` hear of the customers not yet taken, in their place.
@@ -349,6 +372,56 @@ NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
     }
     own.scratch(q, head) = as_left(heard[q]);
   }
+}
+
+// What was heard, and the residual that makes rollouts differ by their seed: from `scratch` to
+// `scratch`, in the size that the pointer's scores want.
+NDS_FN void think(const Own& own, const Weights& weights, const Left (&seed)[kSets]) {
+  Left glimpse[kSets][kTiles];
+  auto read = [&] {
+#pragma unroll
+    for (i32 i = 0; i < kSets * kTiles; ++i)
+      glimpse[i / kTiles][i % kTiles] = own.scratch(i / kTiles, i % kTiles);
+  };
+  auto given = [&](i32 q, i32 k) { return k < kTiles ? glimpse[q][k % kTiles] : seed[q]; };
+  read();
+  layer<kTiles, kTiles, false>(weights.layer(Layers::combine), weights.bias(Biases::combine), given,
+                               [&](i32 j, const Sum(&sum)[kSets]) {
+#pragma unroll
+                                 for (i32 q = 0; q < kSets; ++q)
+                                   own.scratch(q, j) = as_left(sum[q]);
+                               });
+  read();
+  layer<kTiles + 1, kSeedTiles, false>(weights.layer(Layers::seed_in),
+                                       weights.bias(Biases::seed_in), given,
+                                       [&](i32 j, Sum(&sum)[kSets]) {
+#pragma unroll
+                                         for (i32 q = 0; q < kSets; ++q) {
+                                           for (i32 i = 0; i < 8; ++i) {
+                                             float& s = sum[q].at[i / 4][i % 4];
+                                             s = s > 0.0f ? s : 0.0f;
+                                           }
+                                           own.scratch(q, j) = as_left(sum[q]);
+                                         }
+                                       });
+  const float shorter = root_of(1.0f / NDS_WIDTH);
+  layer<kSeedTiles, kTiles, true>(
+      weights.layer(Layers::seed_out), weights.bias(Biases::seed_out),
+      [&](i32 q, i32 k) { return own.scratch(q, k); },
+      [&](i32 j, Sum(&sum)[kSets]) {
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) {
+          const Sum before = as_sum(glimpse[q][j]);
+          for (i32 i = 0; i < 8; ++i) {
+            float& s = sum[q].at[i / 4][i % 4];
+            s = (s + before.at[i / 4][i % 4]) * shorter;
+          }
+          glimpse[q][j] = as_left(sum[q]);
+        }
+      });
+#pragma unroll
+  for (i32 i = 0; i < kSets * kTiles; ++i)
+    own.scratch(i / kTiles, i % kTiles) = glimpse[i / kTiles][i % kTiles];
 }
 
 // What the pointer says of customers: logits, and who is drawn by them.
@@ -577,28 +650,35 @@ extern "C" __global__ void pack_customers(const bf16* embeddings, const bf16* ma
   }
 }
 
-// beta, gamma: of distance and of the same route, if the network has them.
+// Blocks: for each instance as many as it takes for all rollouts, if each has those of `share`
+// warps; it may have more warps than that. beta, gamma: of distance and of the same route, if the
+// network has them.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
-    decode(const Right* memory, const Right* pointers, const Place* places, const Right* weights,
+    decode(const Right* memory, const Right* pointers, const Place* places, const Right* rights,
            const float* biases, const bf16* made, const bf16* first_gates, const float* beta,
            const float* gamma, const float* matrix, const float* seeds, const float* uniforms,
-           i32 customers, i32 rollouts, i32 removals, i32 parts, i64* removed,
+           i32 customers, i32 rollouts, i32 removals, i32 parts, i32 share, i64* removed,
            float* log_probability) {
   const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
   const i32 b = i32(blockIdx.x) / parts;
-  const i32 first = (i32(blockIdx.x) % parts * (i32(blockDim.x) / 32) + warp) * 16 * kSets;
+  constexpr i32 kRollouts = 16 * kSets;
+  const i32 before = i32(blockIdx.x) % parts * share * kRollouts, first = before + warp * kRollouts;
+  const i32 busy = least(share, (rollouts - before + kRollouts - 1) / kRollouts);  // warps
   const i32 spans = (customers + kSpan - 1) / kSpan, groups = spans * (kSpan / 16);
-  char* mine = shared_memory() + warp * kSets * (512 * Own::kLefts + 128 * spans);
-  const Own own{reinterpret_cast<Left*>(mine) + lane,
-                reinterpret_cast<u32*>(mine + kSets * 512 * Own::kLefts), spans, lane};
+  auto own_of = [&](i32 number) {
+    char* its = shared_memory() + number * kSets * (512 * Own::kLefts + 128 * spans);
+    u32* words = reinterpret_cast<u32*>(its + kSets * 512 * Own::kLefts);
+    return Own{reinterpret_cast<Left*>(its) + lane, words, spans, lane};
+  };
+  const Own own = own_of(warp);
 
   // Rows beyond the last rollout do as it does, and are not written down.
   i64 rollout[kSets][2];
   Row rows[kSets][2];
   Left seed[kSets];
   for (i32 q = 0; q < kSets; ++q) {
-    for (i32 k = 0; k < kTiles; ++k) own.hidden(q, k) = Left{};
-    for (i32 span = 0; span < spans; ++span) {
+    for (i32 k = 0; k < kTiles && warp < busy; ++k) own.hidden(q, k) = Left{};
+    for (i32 span = 0; span < spans && warp < busy; ++span) {
       u32 word = 0;  // beyond the last customer everything is taken
       for (i32 i = 0; i < 32; ++i) {
         const i32 row = g + i / 16 * 8, c = span * kSpan + i % 16 / 2 * 8 + 2 * t + i % 2;
@@ -623,82 +703,32 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
   const Right* heads = memory + i64(b) * kTiles * groups * 64 + lane;
   const Right* pointers_here = pointers + i64(b) * groups * kTiles * 32 + lane;
   const Place* places_here = places + i64(b) * groups * 16;
-  auto layers = [&](i32 tile) { return weights + tile * 32 + lane; };
-  auto bias = [&](i32 tile) { return reinterpret_cast<const Four*>(biases) + tile * 4 + t; };
+  const Weights weights{rights + lane, reinterpret_cast<const Four*>(biases) + t};
 
   for (i32 m = 0; m < removals; ++m) {
     sync_block();
-    const bf16* fed[kSets][2];
+    if (warp < busy) {
+      const bf16* fed[kSets][2];
 #pragma unroll
-    for (i32 i = 0; i < 2 * kSets; ++i) {
-      const i64 row = i64(b) * customers + rows[i / 2][i % 2].last;
-      fed[i / 2][i % 2] = (m == 0 ? first_gates : made + row * (5 * NDS_WIDTH)) + 2 * t;
+      for (i32 i = 0; i < 2 * kSets; ++i) {
+        const i64 row = i64(b) * customers + rows[i / 2][i % 2].last;
+        fed[i / 2][i % 2] = (m == 0 ? first_gates : made + row * (5 * NDS_WIDTH)) + 2 * t;
+      }
+      recall(own, weights, fed);
+      ask(own, weights);
     }
-    recall(own, layers(Layers::recall), bias(Biases::recall), fed);
-
-    sync_block();
-    layer<kTiles, kTiles, false>(
-        layers(Layers::query), bias(Biases::query), [&](i32 q, i32 k) { return own.hidden(q, k); },
-        [&](i32 j, Sum(&sum)[kSets]) {
-#pragma unroll
-          for (i32 q = 0; q < kSets; ++q) {
-            for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] *= 0.25f * kLog2E;  // 1 / sqrt(16)
-            own.scratch(q, j) = as_left(sum[q]);
-          }
-        });
+    // All warps listen, also for others, so that each has the same to do.
+    const i32 units = busy * kTiles, warps = i32(blockDim.x) / 32;
 #pragma unroll 1
-    for (i32 head = 0; head < kTiles; ++head) {
+    for (i32 done = 0; done < units; done += warps) {
       sync_block();
-      hear(own, heads + i64(head) * groups * 64, head);
+      const i32 unit = done + warp, head = unit / busy;
+      if (unit < units) hear(own_of(unit % busy), heads + i64(head) * groups * 64, head);
     }
-
-    // What was heard, and the residual that makes rollouts differ by their seed.
     sync_block();
-    Left glimpse[kSets][kTiles];
-#pragma unroll
-    for (i32 i = 0; i < kSets * kTiles; ++i)
-      glimpse[i / kTiles][i % kTiles] = own.scratch(i / kTiles, i % kTiles);
-    auto look = [&](i32 q, i32 k) { return k < kTiles ? glimpse[q][k % kTiles] : seed[q]; };
-    layer<kTiles, kTiles, false>(layers(Layers::combine), bias(Biases::combine), look,
-                                 [&](i32 j, const Sum(&sum)[kSets]) {
-#pragma unroll
-                                   for (i32 q = 0; q < kSets; ++q)
-                                     own.scratch(q, j) = as_left(sum[q]);
-                                 });
-#pragma unroll
-    for (i32 i = 0; i < kSets * kTiles; ++i)
-      glimpse[i / kTiles][i % kTiles] = own.scratch(i / kTiles, i % kTiles);
-    layer<kTiles + 1, kSeedTiles, false>(layers(Layers::seed_in), bias(Biases::seed_in), look,
-                                         [&](i32 j, Sum(&sum)[kSets]) {
-#pragma unroll
-                                           for (i32 q = 0; q < kSets; ++q) {
-                                             for (i32 i = 0; i < 8; ++i) {
-                                               float& s = sum[q].at[i / 4][i % 4];
-                                               s = s > 0.0f ? s : 0.0f;
-                                             }
-                                             own.scratch(q, j) = as_left(sum[q]);
-                                           }
-                                         });
-    const float shorter = root_of(1.0f / NDS_WIDTH);  // of the pointer's scores
-    layer<kSeedTiles, kTiles, true>(
-        layers(Layers::seed_out), bias(Biases::seed_out),
-        [&](i32 q, i32 k) { return own.scratch(q, k); },
-        [&](i32 j, Sum(&sum)[kSets]) {
-#pragma unroll
-          for (i32 q = 0; q < kSets; ++q) {
-            const Sum before = as_sum(glimpse[q][j]);
-            for (i32 i = 0; i < 8; ++i) {
-              float& s = sum[q].at[i / 4][i % 4];
-              s = (s + before.at[i / 4][i % 4]) * shorter;
-            }
-            glimpse[q][j] = as_left(sum[q]);
-          }
-        });
-#pragma unroll
-    for (i32 i = 0; i < kSets * kTiles; ++i)
-      own.scratch(i / kTiles, i % kTiles) = glimpse[i / kTiles][i % kTiles];
+    if (warp >= busy) continue;
+    think(own, weights, seed);
 
-    sync_block();
     u32 keys[kSets][2];
     i32 drawn[kSets][2];
     float chances[kSets][2];

@@ -84,8 +84,8 @@ def test_shapes(monkeypatch: pytest.MonkeyPatch, sets: int) -> None:
     whole = decode(policy, inputs, 90, 4)[0]
     monkeypatch.setattr(decoding, "SETS", sets)
     of_set = FusedDecoder(policy, EmulatedDevice())._bytes(70)
-    for fit, blocks in ((1, 6), (2, 3), (4, 2), (100, 1)):
-        device = EmulatedDevice(shared_limit=fit * of_set)
+    for fit, processors, blocks in ((1, 1, 6), (2, 1, 3), (4, 1, 2), (100, 1, 1), (100, 4, 2), (100, 12, 6 // sets)):
+        device = EmulatedDevice(shared_limit=fit * of_set, multiprocessors=processors)
         removed, said, forced = decode(policy, inputs, 90, 4, device=device)
         assert device.launched[-1][0] == "decode" and device.launched[-1][2] == 2 * blocks
         assert torch.equal(removed, whole)

@@ -122,9 +122,8 @@ def time_selections(case: Case, nodes: int) -> None:
                     network.embed(inputs)
 
             both, first = microseconds(sample, 3), microseconds(embed, 3)
-            print(
-                f"{batch:4} x {nodes:5}  {rollouts} rollouts, {sets} sets: {both:8.1f} us, selections {both - first:8.1f}"
-            )
+            name = f"{rollouts} rollouts, {sets} sets"
+            print(f"{batch:4} x {nodes:5}  {name:20} {both:8.1f} us, without encoder {both - first:8.1f}")
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ class FusedDecoder:
         batch, customers, width = h.shape
         _, rollouts, removals = uniforms.shape
         groups = SPAN // TILE * -(-customers // SPAN)
-        sets, warps, parts, shared = self._shape(customers, rollouts)
+        sets, share, warps, parts = self._shape(batch, customers, rollouts)
         macros = self._macros(inputs.matrix is not None, sets)
         weights, biases, first_gates, making = self._weights(macros)
         made = F.linear(h, making[:-1].view(5 * width, width), making[-1])  # gates, keys and values of customers
@@ -55,11 +55,12 @@ class FusedDecoder:
         log_probability = torch.empty((batch, rollouts), dtype=torch.float32, device=h.device)
         matrix = None if inputs.matrix is None else inputs.matrix[1:, 1:].contiguous()
         terms = (self.network.beta, self.network.gamma) if self.network.config.distance_term else (None, None)
+        shared = share * sets * self._bytes(customers)
         self.device.launch(
             self.device.kernel("decode", "decode", macros), batch * parts, 32 * warps, shared,
             memory, pointers, places, weights, biases, made, first_gates, *terms, matrix, seeds.contiguous(),
             uniforms.contiguous(), np.int32(customers), np.int32(rollouts), np.int32(removals), np.int32(parts),
-            removed, log_probability,
+            np.int32(share), removed, log_probability,
         )  # fmt: skip
         return removed, log_probability
 
@@ -67,15 +68,22 @@ class FusedDecoder:
         """Whether the kernel can do it: widths in tiles, and what is taken of an instance in shared memory."""
         return covers(self.network.config) and self._bytes(customers) <= self.device.shared_limit
 
-    def _shape(self, customers: int, rollouts: int) -> tuple[int, int, int, int]:
-        """Sets of a warp, warps of a block, blocks per instance, bytes of shared memory."""
+    def _shape(self, batch: int, customers: int, rollouts: int) -> tuple[int, int, int, int]:
+        """Sets of a warp, warps of a block that have some, all its warps, blocks per instance."""
         fit = self.device.shared_limit // self._bytes(customers)
         needed = -(-rollouts // TILE)
         sets = min(SETS, fit, needed)
         needed = -(-needed // sets)
+        # As few blocks as can be, or as many as there are multiprocessors for.
         parts = -(-needed // min(WARPS[sets], fit // sets))
-        warps = -(-needed // parts)
-        return sets, warps, parts, warps * sets * self._bytes(customers)
+        parts = max(parts, min(needed, self.device.multiprocessors // batch))
+        share = -(-needed // parts)
+        parts = -(-needed // share)
+        if batch * parts <= self.device.multiprocessors:
+            warps = WARPS[sets]
+        else:  # the four parts of a multiprocessor get the same to do
+            warps = 4 * -(-share // 4) if share > 2 else share
+        return sets, share, warps, parts
 
     def _bytes(self, customers: int) -> int:
         """Shared memory of 16 rollouts: hidden states and scratch, and a bit per rollout and customer."""
