@@ -19,6 +19,7 @@ from ndsvrp.policy.network import Network
 TILE = 16  # rows and columns of the matrices that a warp multiplies
 SPAN = 64  # kSpan of decode.cu
 SETS = 2  # of 16 rollouts that a warp has, if there are that many
+MOST_FOR_SETS = 128  # width of a network of which a lane's registers hold several sets
 WARPS = {1: 16, 2: 8}  # of a block at most, by sets: as many as the registers of a multiprocessor are enough for
 AHEAD = 16  # tiles that a layer may read beyond its end
 
@@ -72,7 +73,7 @@ class FusedDecoder:
         """Sets of a warp, warps of a block that have some, all its warps, blocks per instance."""
         fit = self.device.shared_limit // self._bytes(customers)
         needed = -(-rollouts // TILE)
-        sets = min(SETS, fit, needed)
+        sets = min(SETS if self.network.config.width <= MOST_FOR_SETS else 1, fit, needed)
         needed = -(-needed // sets)
         # As few blocks as can be, or as many as there are multiprocessors for.
         parts = -(-needed // min(WARPS[sets], fit // sets))
