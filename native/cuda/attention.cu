@@ -1,6 +1,7 @@
-// Self-attention of the encoder, for heads of 16 numbers and solutions that fit into shared memory:
-// libraries pad such heads to 64 and more, and their time goes there. What limits these kernels is
-// the exponential of every pair of nodes. A block per instance and head, a warp per 16 or 32 nodes.
+// Self-attention of the encoder, for heads of 16 numbers: libraries pad such heads to 64 and more,
+// and their time goes there. What limits these kernels is the exponential of every pair of nodes,
+// for which there is one unit; some are made by the others. A block per instance and head, or a
+// part of its queries; a warp per 32 nodes.
 #include "tiles.hpp"
 
 using namespace nds;
@@ -8,21 +9,10 @@ using namespace nds;
 constexpr i32 kHead = 16, kChunk = 64;  // numbers per head; nodes that a warp weighs at once
 constexpr float kScale = 0.25f, kExponent = kScale * 1.4426950408889634f;
 constexpr float kNobody = 1e30f;  // a logarithm that nothing comes up to
+constexpr i32 kByHand = 2;        // of 8 exponentials
 
 namespace {
 
-NDS_FN float most_of_row(float value) {
-  for (i32 bit = 1; bit < 4; bit *= 2) {
-    const float other = __int_as_float(__shfl_xor_sync(~0u, __float_as_int(value), bit));
-    value = larger(value, other);
-  }
-  return value;
-}
-NDS_FN float sum_of_row(float value) {
-  for (i32 bit = 1; bit < 4; bit *= 2)
-    value += __int_as_float(__shfl_xor_sync(~0u, __float_as_int(value), bit));
-  return value;
-}
 // Two numbers of a result, to column 2 (lane % 4) of a row.
 NDS_FN void store_pair(bf16* row, i32 lane, float low, float high) {
   *reinterpret_cast<u32*>(row + lane % 4 * 2) = pair_of(low, high);
@@ -37,94 +27,159 @@ struct Head {
 
 }  // namespace
 
-// all: (B, nodes, 3 width) queries, keys, values; out: (B, nodes, width); logarithms: (B, heads,
-// nodes) of the sums of exponentials, to base 2. Blocks: B x heads x parts, each with every
-// parts-th of the tiles of 16 queries. Shared memory: 64 bytes per node, rounded up to kChunk.
-extern "C" __global__ void __launch_bounds__(kThreads, 3)
-    attention_forward(const bf16* __restrict__ all, bf16* out, float* logarithms, i32 nodes,
-                      i32 width, i32 heads, i32 parts) {
-  const Head head(i32(blockIdx.x) / parts, heads);
-  const i32 lane = i32(threadIdx.x) % 32, warp = i32(threadIdx.x) / 32;
-  const i32 rows = (nodes + kChunk - 1) / kChunk * kChunk;
-  const Rows keys{dynamic_memory()}, values{dynamic_memory() + rows * 32};
-  const bf16* from = all + head.instance * nodes * 3 * width + head.number * kHead;
-  for (i32 i = i32(threadIdx.x); i < 2 * rows; i += kThreads) {
-    const i32 row = i / 2, half = i % 2;
-    const bf16* here = from + i64(row) * 3 * width + half * 8;
-    keys.put(row, half, row < nodes ? load(here + width) : Eight{});
-    values.put(row, half, row < nodes ? load(here + 2 * width) : Eight{});
+namespace {
+
+// The queries of a warp, two tiles of them, and what they have heard.
+struct Asking {
+  u32 query[2][4];
+  float shift[2][2] = {};  // taken from exponents, by row
+  float heard[2][2][4], whole[2][4];
+
+  NDS_FN void begin() {
+#pragma unroll
+    for (i32 i = 0; i < 16; ++i) heard[i / 8][i / 4 % 2][i % 4] = 0.0f;
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) whole[i / 4][i % 4] = 0.0f;
   }
-  sync_block();
-  for (i32 tile = i32(blockIdx.x) % parts + warp * parts; tile * 16 < nodes;
-       tile += kWarps * parts) {
-    const i32 first = tile * 16 + lane / 4;  // the lane's rows: this one and the 8th after it
-    u32 query[4];
+  // 16 nodes, of which `left` are there at all.
+  NDS_FN void hear(const Rows& keys, const Rows& values, i32 row, i32 left, i32 lane) {
+    u32 key[4], value[4], chance[2][4], ones[2] = {kOnes, kOnes};
+    load_right_turned(key, keys, row, lane);
+    load_right(value, values, row, lane);
+    if (left < 16) {
+      for (i32 i = 0; i < 2; ++i) {
+        const i32 there = left - 8 * i - lane % 4 * 2;
+        ones[i] = there > 1 ? kOnes : there > 0 ? kOnes & 0xffffu : 0u;
+      }
+    }
+#pragma unroll
+    for (i32 u = 0; u < 2; ++u) {
+      float score[2][4];
+      product(score[0], query[u], key[0], key[1]);
+      product(score[1], query[u], key[2], key[3]);
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) {
+        float& s = score[i / 4][i % 4];
+        s = power_of_two<kByHand>(s * kExponent - shift[u][i % 4 / 2], i);
+      }
+      as_left(chance[u], score[0], score[1]);
+    }
+#pragma unroll
+    for (i32 u = 0; u < 2; ++u) {
+      multiply(heard[u][0], chance[u], value[0], value[1]);
+      multiply(heard[u][1], chance[u], value[2], value[3]);
+      multiply(whole[u], chance[u], ones[0], ones[1]);
+    }
+  }
+  NDS_FN void find_most(float (&most)[2][2], const Rows& keys, i32 row, i32 lane) const {
+    u32 key[4];
+    load_right_turned(key, keys, row, lane);
 #pragma unroll
     for (i32 i = 0; i < 4; ++i) {
-      const i32 row = first + i % 2 * 8, column = lane % 4 * 2 + i / 2 * 8;
-      query[i] =
-          row < nodes ? *reinterpret_cast<const u32*>(from + i64(row) * 3 * width + column) : 0u;
+      float score[4];
+      product(score, query[i / 2], key[i % 2 * 2], key[i % 2 * 2 + 1]);
+      for (i32 n = 0; n < 4; ++n) most[i / 2][n / 2] = larger(most[i / 2][n / 2], score[n]);
     }
-    float most[2] = {-kNobody, -kNobody}, sum[2] = {}, heard[2][4] = {};
-    for (i32 begin = 0; begin < nodes; begin += kChunk) {
-      float score[8][4];
+  }
+  NDS_FN bool is_apt() const {
+    bool apt = true;
 #pragma unroll
-      for (i32 j = 0; j < 4; ++j) {
-        u32 key[4];
-        load_right_turned(key, keys, begin + 16 * j, lane);
-        product(score[2 * j], query, key[0], key[1]);
-        product(score[2 * j + 1], query, key[2], key[3]);
-      }
-      if (begin + kChunk > nodes) {
-#pragma unroll
-        for (i32 n = 0; n < 8; ++n) {
-#pragma unroll
-          for (i32 i = 0; i < 4; ++i)
-            if (begin + 8 * n + lane % 4 * 2 + i % 2 >= nodes) score[n][i] = -kNobody;
-        }
-      }
-#pragma unroll
-      for (i32 r = 0; r < 2; ++r) {
-        float top = most[r];
-#pragma unroll
-        for (i32 n = 0; n < 8; ++n) {
-          top = larger(top, larger(score[n][2 * r], score[n][2 * r + 1]));
-        }
-        top = most_of_row(top);
-        const float less = power_of_two((most[r] - top) * kExponent), shift = top * kExponent;
-        most[r] = top, sum[r] *= less;
-#pragma unroll
-        for (i32 d = 0; d < 2; ++d) heard[d][2 * r] *= less, heard[d][2 * r + 1] *= less;
-#pragma unroll
-        for (i32 n = 0; n < 8; ++n) {
-#pragma unroll
-          for (i32 i = 2 * r; i < 2 * r + 2; ++i) {
-            score[n][i] = power_of_two(score[n][i] * kExponent - shift);
-            sum[r] += score[n][i];
-          }
-        }
-      }
-#pragma unroll
-      for (i32 j = 0; j < 4; ++j) {
-        u32 chance[4], value[4];
-        as_left(chance, score[2 * j], score[2 * j + 1]);
-        load_right(value, values, begin + 16 * j, lane);
-        multiply(heard[0], chance, value[0], value[1]);
-        multiply(heard[1], chance, value[2], value[3]);
-      }
+    for (i32 i = 0; i < 4; ++i) {
+      const float sum = whole[i / 2][i % 2 * 2];
+      apt = apt && sum > kLeast && sum < kMost;
     }
+    return apt;
+  }
+};
+
+}  // namespace
+
+// all: (B, nodes, 3 width) queries, keys, values; out: (B, nodes, width); logarithms: (B, heads,
+// nodes) of the sums of exponentials, to base 2; null if nobody asks. Blocks: B x heads x parts,
+// each with every parts-th of the 32 queries that a warp has at once. `staged` nodes, a multiple of
+// kChunk, are in shared memory at once: 64 bytes each, and 16 more.
+//
+// Exponentials are taken as they are, without looking for the highest first. Where a sum is then
+// far from 1, the block looks for the highest and does it again.
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
+    attention_forward(const bf16* __restrict__ all, bf16* out, float* logarithms, i32 nodes,
+                      i32 width, i32 heads, i32 parts, i32 staged) {
+  const Head head(i32(blockIdx.x) / parts, heads);
+  const i32 lane = i32(threadIdx.x) % 32, warp = i32(threadIdx.x) / 32;
+  const Rows keys{shared_memory()}, values{shared_memory() + staged * 32};
+  i32* again = reinterpret_cast<i32*>(shared_memory() + staged * 64);
+  const bf16* from = all + head.instance * nodes * 3 * width + head.number * kHead;
+  if (threadIdx.x == 0) *again = 0;
+  i32 here = -1;  // the first of those that are staged
+  auto stage = [&](i32 first) {
+    if (here == first) return;
+    here = first;
+    sync_block();
+    for (i32 i = i32(threadIdx.x); i < 2 * staged; i += kThreads) {
+      const i32 row = i / 2, half = i % 2, node = first + row;
+      // Beyond the last: its key once more, so that no score is any higher, and no value.
+      const bf16* at = from + i64(least(node, nodes - 1)) * 3 * width + half * 8;
+      keys.put(row, half, load(at + width));
+      values.put(row, half, node < nodes ? load(at + 2 * width) : Eight{});
+    }
+    sync_block();
+  };
+  auto for_all = [&](bool idle, auto visit) {  // visit(row, nodes left) for every 16 nodes
+    for (i32 first = 0; first < nodes; first += staged) {
+      stage(first);
+      const i32 rows = idle ? 0 : least(staged, nodes - first);
+      i32 row = 0;
+#pragma unroll 1
+      for (; row + kChunk <= rows; row += kChunk) {
 #pragma unroll
-    for (i32 r = 0; r < 2; ++r) {
-      const i32 row = first + 8 * r;
-      const float whole = sum_of_row(sum[r]), part = 1.0f / whole;
+        for (i32 j = 0; j < kChunk; j += 16) visit(row + j, 16);
+      }
+#pragma unroll 1
+      for (; row < rows; row += 16) visit(row, rows - row);
+    }
+  };
+
+  const i32 units = (nodes + 31) / 32;
+  for (i32 round = i32(blockIdx.x) % parts; round < units; round += kWarps * parts) {
+    const i32 unit = round + warp * parts;
+    const i32 first = unit * 32 + lane / 4;  // the lane's rows: this one and every 8th after it
+    Asking asking;
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) {
+      const i32 row = least(first + i / 4 * 16 + i % 2 * 8, nodes - 1);
+      const bf16* at = from + i64(row) * 3 * width + lane % 4 * 2 + i % 4 / 2 * 8;
+      asking.query[i / 4][i % 4] = *reinterpret_cast<const u32*>(at);
+    }
+    for (bool sure = false;; sure = true) {
+      asking.begin();
+      for_all(unit >= units,
+              [&](i32 row, i32 left) { asking.hear(keys, values, row, left, lane); });
+      if (sure) break;
+      if (unit < units && !asking.is_apt()) *again = 1;
+      sync_block();
+      if (*again == 0) break;
+      sync_block();
+      *again = 0;
+      float most[2][2] = {{-kNobody, -kNobody}, {-kNobody, -kNobody}};
+      for_all(unit >= units, [&](i32 row, i32) { asking.find_most(most, keys, row, lane); });
+      for (i32 i = 0; i < 4; ++i)
+        asking.shift[i / 2][i % 2] = most_of_row(most[i / 2][i % 2]) * kExponent;
+    }
+    if (unit >= units) continue;
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) {
+      const i32 u = i / 2, r = i % 2, row = first + 16 * u + 8 * r;
+      const float whole = asking.whole[u][2 * r], part = inverse_of(whole);
       if (row >= nodes) continue;
       bf16* to = out + (head.instance * nodes + row) * width + head.number * kHead;
 #pragma unroll
-      for (i32 d = 0; d < 2; ++d)
-        store_pair(to + 8 * d, lane, heard[d][2 * r] * part, heard[d][2 * r + 1] * part);
-      if (lane % 4 == 0) {
+      for (i32 d = 0; d < 2; ++d) {
+        const float* heard = asking.heard[u][d] + 2 * r;
+        store_pair(to + 8 * d, lane, heard[0] * part, heard[1] * part);
+      }
+      if (lane % 4 == 0 && logarithms) {
         logarithms[(head.instance * heads + head.number) * nodes + row] =
-            most[r] * kExponent + log_of_two(whole);
+            asking.shift[u][r] + log_of_two(whole);
       }
     }
   }
@@ -275,7 +330,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
                        bf16* to, i32 nodes, i32 width, i32 heads) {
   const Head head(i32(blockIdx.x), heads);
   const i32 rows = (nodes + kChunk - 1) / kChunk * kChunk;
-  char* memory = dynamic_memory();
+  char* memory = shared_memory();
   const Known k{{memory},
                 {memory + rows * 32},
                 {memory + rows * 64},

@@ -26,6 +26,9 @@ NDS_FN u32 pair_of(float low, float high) { return rounded(low) | rounded(high) 
 NDS_FN float power_of_two(float exponent) { return std::exp2(exponent); }
 NDS_FN float log_of_two(float value) { return std::log2(value); }
 NDS_FN float root_inverse(float value) { return 1.0f / std::sqrt(value); }
+NDS_FN float root_of(float value) { return std::sqrt(value); }
+NDS_FN float inverse_of(float value) { return 1.0f / value; }
+NDS_FN float tanh_of(float value) { return std::tanh(value); }
 #else
 NDS_FN u32 pair_of(float low, float high) {
   u32 pair;
@@ -43,7 +46,36 @@ NDS_FN float log_of_two(float value) {
   return exponent;
 }
 NDS_FN float root_inverse(float value) { return rsqrtf(value); }
+NDS_FN float inverse_of(float value) {
+  float inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(value));
+  return inverse;
+}
+NDS_FN float root_of(float value) {
+  float root;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(value));
+  return root;
+}
+NDS_FN float tanh_of(float value) {
+  float result;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}
 #endif
+
+// 2^x without the unit that all other exponentials wait for; to 1e-4, and only up to 2^126.
+NDS_FN float power_by_hand(float x) {
+  x = fminf(fmaxf(x, -126.0f), 126.0f);
+  const float whole = x + 12582912.0f;  // rounded: the lowest bits are it
+  const float rest = x - (whole - 12582912.0f);
+  const float part = ((0.0551717f * rest + 0.2426111f) * rest + 0.6932610f) * rest + 0.9999281f;
+  return __int_as_float(__float_as_int(part) + (__float_as_int(whole) << 23));
+}
+
+// The same, by hand for some: the i-th of 8 if it is among `by_hand`, which are spread evenly.
+template <i32 by_hand> NDS_FN float power_of_two(float x, i32 i) {
+  return i * by_hand % 8 < by_hand ? power_by_hand(x) : power_of_two(x);
+}
 
 NDS_FN float larger(float a, float b) { return fmaxf(a, b); }  // one instruction
 NDS_FN bf16 narrow(float value) { return bf16(pair_of(value, 0.0f)); }
@@ -84,11 +116,6 @@ NDS_FN Eight where_positive(const Eight& values, const Eight& signs) {
   return to;
 }
 
-NDS_FN char* dynamic_memory() {
-  extern __shared__ __align__(16) char memory[];
-  return memory;
-}
-
 // A block has one instance and kSlice channels of it; a row of those is the work of kRow lanes.
 constexpr i32 kSlice = 32, kRow = 4, kThreads = 256, kStep = kThreads / kRow;
 constexpr i32 kBatch = 4;  // rows that a thread asks for at once
@@ -127,7 +154,7 @@ template <i32 K> NDS_FN const float* sum_over_rows(float (&values)[8 * K]) {
   share<4 * K>(values, lane, 8);
   share<2 * K>(values, lane, 4);
   const i32 begin = (lane & 16 ? 4 * K : 0) + (lane & 8 ? 2 * K : 0) + (lane & 4 ? K : 0);
-  float* parts = reinterpret_cast<float*>(dynamic_memory());
+  float* parts = reinterpret_cast<float*>(shared_memory());
 #pragma unroll
   for (i32 i = 0; i < K; ++i) {
     const i32 sum = (begin + i) / 8, channel = lane % kRow * 8 + (begin + i) % 8;

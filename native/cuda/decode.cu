@@ -1,13 +1,17 @@
-// The decoder's M selections for many rollouts at once. A warp has 16 rollouts of one instance, and
-// they are the rows of every matrix here: nothing waits for another warp. Weights, keys, values and
-// pointers come as right sides of products (mma.hpp), a tile of 16 x 16 after the other, so that
-// every lane reads its part with one load; what is read is shared by the warps of a multiprocessor
-// in its cache. `policy/decoding.py` packs and launches; the plain form is `rollout.sample`.
+// The decoder's M selections for many rollouts at once. A warp has some sets of 16 rollouts of one
+// instance, and these are the rows of every matrix here. Weights, keys, values and pointers come as
+// right sides of products (tiles.hpp), a tile of 16 x 16 after the other in the order in which they
+// are used, so that a lane reads its part with one load, some tiles ahead. The warps of a block
+// keep in step: what one has read the others find in the cache. `policy/decoding.py` packs and
+// launches; the plain form is `rollout.sample`.
 //
-// A selection is drawn in one pass over the customers: of four at a time, one takes the place of
+// Exponentials are taken as they are, without looking for the highest first: only where their sum
+// is far from 1 it is looked for, and everything is done again.
+//
+// A selection is drawn in one pass over the customers: of eight at a time, one takes the place of
 // whom was drawn so far with the probability that it has among all seen. The numbers by which this
-// is decided are hashes of the one uniform number that the selection is given.
-#include "mma.hpp"
+// is decided come from the one uniform number that the selection is given.
+#include "tiles.hpp"
 
 namespace nds {
 inline namespace NDS_ISA {
@@ -15,72 +19,120 @@ inline namespace NDS_ISA {
 constexpr i32 kTiles = NDS_WIDTH / 16;           // also heads: a head is 16 wide
 constexpr i32 kSeedTiles = NDS_SEED_WIDTH / 16;  // of the layer that the seed goes into
 constexpr i32 kScratch = kTiles > kSeedTiles ? kTiles : kSeedTiles;
-constexpr i32 kSpan = 64;  // customers that attention takes at once
+constexpr i32 kSets = NDS_SETS;  // of 16 rollouts, in a warp
+constexpr i32 kSpan = 64;        // customers that attention takes at once
+constexpr i32 kPair = 32;        // customers that the pointer takes at once
 constexpr float kLog2E = 1.44269504f, kLn2 = 0.69314718f;
 constexpr float kClip = NDS_CLIP * kLog2E;
 constexpr float kNoRoute = -2.0f;  // other than any customer's, also than that of those in none
 constexpr float kTaken = -3e38f;   // the logit of whom a rollout has selected
-constexpr float kLow = -1e30f;     // below every logit, and not infinite
+constexpr i32 kByHand = 0;         // of 8 exponentials of attention
 
-// A layer: right sides, tiles of 16 outputs and within them of 16 inputs; and the bias.
-struct Layer {
-  const Right* weight;
-  const float* bias;
+// Layers in the order of their use: right sides, and biases as four numbers per lane of a row.
+struct Layers {
+  static constexpr i32 recall = 0, query = recall + 3 * kTiles * kTiles,
+                       combine = query + kTiles * kTiles, seed_in = combine + kTiles * kTiles,
+                       seed_out = seed_in + kSeedTiles * (kTiles + 1),
+                       end = seed_out + kTiles * kSeedTiles;
+};
+struct Biases {
+  static constexpr i32 recall = 0, query = 3 * kTiles, combine = query + kTiles,
+                       seed_in = combine + kTiles, seed_out = seed_in + kSeedTiles,
+                       end = seed_out + kTiles;
+};
+
+// Both as a lane reads them.
+struct Weights {
+  const Right* rights;
+  const Four* fours;
+
+  NDS_FN const Right* layer(i32 tile) const { return rights + tile * 32; }
+  NDS_FN const Four* bias(i32 tile) const { return fours + tile * 4; }
 };
 
 // A customer: where it is, and its route, -1 if none.
-struct alignas(16) Place {
+struct __align__(16) Place {
   float x, y, route, unused;
 };
 
-NDS_FN Right load(const Right* from) {
 #ifdef NDS_EMULATED
-  return *from;
+NDS_FN Right load(const Right* from) { return *from; }
+// The signs of two bytes of a word, each in 16 bits: of the lower two bytes, or of the upper.
+NDS_FN u32 signs_of(u32 word, bool upper) {
+  const u32 two = word >> (upper ? 16 : 0);
+  return (two >> 7 & 1u) * 0xffffu | (two >> 15 & 1u) * 0xffff0000u;
+}
 #else
+NDS_FN Right load(const Right* from) {
   Right r;
   asm("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];"
-      : "=r"(r.a0), "=r"(r.a1), "=r"(r.b0), "=r"(r.b1)
+      : "=r"(r.word[0]), "=r"(r.word[1]), "=r"(r.word[2]), "=r"(r.word[3])
       : "l"(from));
   return r;
+}
+NDS_FN u32 signs_of(u32 word, bool upper) {
+  u32 signs;
+  if (upper)
+    asm("prmt.b32 %0, %1, 0, 0xbbaa;" : "=r"(signs) : "r"(word));
+  else
+    asm("prmt.b32 %0, %1, 0, 0x9988;" : "=r"(signs) : "r"(word));
+  return signs;
+}
 #endif
-}
 
-// The bias of 16 outputs, in every row; `at` is that of the lane's first.
-NDS_FN Sum biased(const float* at) {
-  return Sum{{{at[0], at[1], at[0], at[1]}, {at[8], at[9], at[8], at[9]}}};
-}
+// Tiles one after the other, read ahead. Behind the last of all there must be room for that.
+template <i32 ahead> struct Stream {
+  const Right* at;
+  Right fetched[ahead];
 
-// sum += left x right over `count` tiles; `left` in shared memory.
-template <i32 count> NDS_FN void multiply(Sum& sum, const Left* left, const Right* right) {
+  NDS_FN explicit Stream(const Right* from) : at(from) {
 #pragma unroll
-  for (i32 k = 0; k < count; ++k) multiply_add(sum, left[k * 32], load(right + k * 32));
+    for (i32 i = 0; i < ahead; ++i) fetched[i] = load(at + i * 32);
+  }
+  // The i-th from where it is, for `use`; its place is then free for another.
+  template <class Use> NDS_FN void give(i32 i, Use use) {
+    use(fetched[i % ahead]);
+    fetched[i % ahead] = load(at + (i + ahead) * 32);
+  }
+  NDS_FN void pass(i32 count) { at += count * 32; }  // a multiple of `ahead`
+};
+// How far ahead, where `count` tiles make a turn.
+NDS_FN constexpr i32 ahead_of(i32 count) {
+  i32 most = 1;
+  for (i32 i = 2; i <= 9; ++i) most = count % i == 0 ? i : most;
+  return most;
 }
 
 NDS_FN float sigmoid(float x) { return 0.5f + 0.5f * tanh_of(0.5f * x); }
-
-// Of the four lanes that share a row.
-NDS_FN float most_in_row(float x) {
-  x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
-  return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
-}
-NDS_FN float sum_in_row(float x) {
-  x += __shfl_xor_sync(~0u, x, 1);
-  return x + __shfl_xor_sync(~0u, x, 2);
-}
 
 NDS_FN u32 mixed(u32 x) {
   x ^= x >> 16, x *= 0x7feb352du;
   x ^= x >> 15, x *= 0x846ca68bu;
   return x ^ x >> 16;
 }
+// In [0, 1), and so far from 1 that its product with a sum is below that.
+NDS_FN float chance_of(u32 bits) { return __int_as_float(i32(bits >> 9 | 0x3f800000u)) - 1.0f; }
 
-// A number in [0, 1), by a key and a count; so far from 1 that its product with a sum is below
-// that.
-NDS_FN float chance(u32 key, u32 count) {
-  return float(mixed(key ^ count * 0x9e3779b9u) >> 9) * 0x1p-23f;
-}
+// What a warp has in shared memory, by lane.
+struct Own {
+  Left* lefts;  // of the lane: each set's hidden states, then its scratch
+  u32* words;   // taken: per set and span a word for every lane
+  i32 spans, lane;
 
-// What a rollout knows of its selections; lanes hold those of two rows.
+  static constexpr i32 kLefts = kTiles + kScratch;
+  NDS_FN Left& hidden(i32 q, i32 k) const { return lefts[(q * kLefts + k) * 32]; }
+  NDS_FN Left& scratch(i32 q, i32 k) const { return lefts[(q * kLefts + kTiles + k) * 32]; }
+  // A lane's customers of a span, of two rows. Their bits stand such that, moved up by i, those of
+  // customers 8 i + 2 t and 8 i + 2 t + 1 are the signs of the lower two bytes for row g, and of
+  // the upper two for row g + 8.
+  NDS_FN u32 taken(i32 q, i32 span) const { return words[(q * spans + span) * 32 + lane]; }
+  NDS_FN u32& word(i32 q, i32 row, i32 c) const {
+    return words[(q * spans + c / 64) * 32 + row % 8 * 4 + c / 2 % 4];
+  }
+  static NDS_FN u32 bit(i32 row, i32 c) { return 1u << (row / 8 * 16 + c % 2 * 8 + 7 - c / 8 % 8); }
+};
+
+// What a rollout knows of its selections; lanes hold those of two rows of each set.
 struct Row {
   i32 last;       // -1: nothing selected yet
   float x, y;     // of the last
@@ -88,39 +140,399 @@ struct Row {
   float chances;  // log2 of the probability so far
 };
 
-// Whom the lane has drawn of its share of a row: customers count as 2^(logit - top).
+// Whom the lane has drawn of its share of a row.
 struct Draw {
-  float top, sum, logit;
-  i32 customer;
+  u32 state = 0;
+  float sum = 0.0f, goal = 0.0f, weight[8] = {};  // goal: where in the sum of the eight it is
+  i32 pair = 0, customer = 0;
 
-  // Four more: customers c, c + 1, c + 8, c + 9.
-  NDS_FN void see(const float (&logits)[4], i32 c, float chance) {
-    const float high = fmaxf(fmaxf(top, fmaxf(logits[0], logits[1])), fmaxf(logits[2], logits[3]));
-    float upto[4];  // running sums of the four
-    upto[0] = exp2_of(logits[0] - high);
-    for (i32 i = 1; i < 4; ++i) upto[i] = upto[i - 1] + exp2_of(logits[i] - high);
-    sum = sum * exp2_of(top - high) + upto[3];
-    top = high;
-    const float goal = chance * sum;
-    if (goal < upto[3]) {
-      const bool late = goal >= upto[1], odd = goal >= (late ? upto[2] : upto[0]);
-      customer = c + (late ? 8 : 0) + (odd ? 1 : 0);
-      logit = late ? (odd ? logits[3] : logits[2]) : (odd ? logits[1] : logits[0]);
+  // Eight more.
+  NDS_FN void see(const float (&more)[8], i32 number) {
+    const float first = (more[0] + more[1]) + (more[2] + more[3]);
+    const float all = first + ((more[4] + more[5]) + (more[6] + more[7]));
+    sum += all;
+    state = state * 1664525u + 1013904223u;
+    const float at = chance_of(state) * sum;
+    if (at < all) {
+      goal = at, pair = number;
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) weight[i] = more[i];
     }
   }
-  // With those of the lanes that share the row, which have the same chances.
+  // Which of the eight it was. From now on weight[0] is its weight.
+  NDS_FN void settle(i32 t) {
+    float upto = 0.0f, found = 0.0f;
+    bool open = true;
+    i32 which = 0;
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) {
+      upto += weight[i];
+      if (open && weight[i] > 0.0f) found = weight[i], which = i;
+      open = open && !(goal < upto);
+    }
+    weight[0] = found;
+    customer = pair * kPair + which / 2 * 8 + 2 * t + which % 2;
+  }
+  // With those of the lanes that share the row, which have the same key.
   NDS_FN void meet(u32 key) {
     for (i32 step = 1; step <= 2; step *= 2) {
-      const float t = __shfl_xor_sync(~0u, top, step), s = __shfl_xor_sync(~0u, sum, step);
-      const float l = __shfl_xor_sync(~0u, logit, step);
+      const float other = __shfl_xor_sync(~0u, sum, step);
+      const float w = __shfl_xor_sync(~0u, weight[0], step);
       const i32 c = __shfl_xor_sync(~0u, customer, step);
-      const float high = fmaxf(top, t);
-      const float mine = sum * exp2_of(top - high), other = s * exp2_of(t - high);
       // Both must come to the same: the one of the lower customer is asked first.
       const bool lower = customer < c;
-      const float goal = chance(key, u32(-step)) * (lower ? mine + other : other + mine);
-      if (lower == (goal >= (lower ? mine : other))) logit = l, customer = c;
-      sum = mine + other, top = high;
+      const float at = chance_of(mixed(key + u32(step))) * (lower ? sum + other : other + sum);
+      if (lower == (at >= (lower ? sum : other))) weight[0] = w, customer = c;
+      sum += other;
+    }
+  }
+};
+
+// A layer: `given(q, k)` on the left, `done(j, sums)` with 16 outputs of all sets.
+template <i32 inputs, i32 outputs, bool apart, class Given, class Done>
+NDS_FN void layer(const Right* weight, const Four* bias, Given given, Done done) {
+  Stream<ahead_of(inputs)> stream(weight);
+  Four next = *bias;
+#pragma unroll(apart ? outputs : 1)
+  for (i32 j = 0; j < outputs; ++j) {
+    Sum sum[kSets];
+#pragma unroll
+    for (i32 q = 0; q < kSets; ++q) {
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] = next.value[i / 4 * 2 + i % 2];
+    }
+    next = bias[(j + 1) * 4];
+#pragma unroll
+    for (i32 k = 0; k < inputs; ++k) {
+      stream.give(k, [&](const Right& right) {
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) multiply(sum[q], given(q, k), right);
+      });
+    }
+    stream.pass(inputs);
+    done(j, sum);
+  }
+}
+
+// The GRU (Network.recall); fed: of each row, by the customer selected last.
+NDS_FN void recall(const Own& own, const Weights& weights, const bf16* const (&fed)[kSets][2]) {
+  const Four* bias = weights.bias(Biases::recall);
+  Left hidden[kSets][kTiles];
+#pragma unroll
+  for (i32 i = 0; i < kSets * kTiles; ++i)
+    hidden[i / kTiles][i % kTiles] = own.hidden(i / kTiles, i % kTiles);
+  Stream<ahead_of(kTiles)> stream(weights.layer(Layers::recall));
+#pragma unroll 1
+  for (i32 j = 0; j < kTiles; ++j) {
+    u32 input[kSets][4][3];  // [set][as in Left][reset, update, new]
+    Sum gate[3][kSets];
+#pragma unroll
+    for (i32 i = 0; i < 3; ++i) {
+      const Four four = bias[(3 * j + i) * 4];
+#pragma unroll
+      for (i32 q = 0; q < kSets; ++q) {
+#pragma unroll
+        for (i32 n = 0; n < 4; ++n) {
+          const bf16* from = fed[q][n % 2] + i * NDS_WIDTH + 16 * j + n / 2 * 8;
+          input[q][n][i] = *reinterpret_cast<const u32*>(from);
+          for (i32 e = 0; e < 2; ++e)
+            gate[i][q].at[n / 2][n % 2 * 2 + e] = four.value[n / 2 * 2 + e];
+        }
+      }
+    }
+#pragma unroll
+    for (i32 i = 0; i < 3; ++i) {
+#pragma unroll
+      for (i32 k = 0; k < kTiles; ++k) {
+        stream.give(i * kTiles + k, [&](const Right& right) {
+#pragma unroll
+          for (i32 q = 0; q < kSets; ++q) multiply(gate[i][q], hidden[q][k], right);
+        });
+      }
+    }
+    stream.pass(3 * kTiles);
+#pragma unroll
+    for (i32 q = 0; q < kSets; ++q) {
+      Sum h = as_sum(own.hidden(q, j));
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) {
+        const u32(&from)[3] = input[q][i / 4 * 2 + i % 4 / 2];
+        auto of = [&](i32 n) { return (i % 2 ? high_of(from[n]) : low_of(from[n])); };
+        auto at = [&](i32 n) { return gate[n][q].at[i / 4][i % 4]; };
+        float& value = h.at[i / 4][i % 4];
+        const float fresh = tanh_of(of(2) + sigmoid(of(0) + at(0)) * at(2));
+        value = fresh + sigmoid(of(1) + at(1)) * (value - fresh);
+      }
+      own.scratch(q, j) = as_left(h);
+    }
+  }
+#pragma unroll
+  for (i32 i = 0; i < kSets * kTiles; ++i)
+    own.hidden(i / kTiles, i % kTiles) = own.scratch(i / kTiles, i % kTiles);
+}
+
+// Questions of all heads, to `scratch`.
+NDS_FN void ask(const Own& own, const Weights& weights) {
+  layer<kTiles, kTiles, false>(
+      weights.layer(Layers::query), weights.bias(Biases::query),
+      [&](i32 q, i32 k) { return own.hidden(q, k); },
+      [&](i32 j, Sum(&sum)[kSets]) {
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) {
+          for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] *= 0.25f * kLog2E;  // 1 / sqrt(16)
+          own.scratch(q, j) = as_left(sum[q]);
+        }
+      });
+}
+
+// One head: what the questions in `scratch` hear of the customers not yet taken, in their place.
+// memory: keys and values in turns.
+NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
+  Left question[kSets];
+  float shift[kSets][4] = {};  // what is taken from scores, of the two rows
+  Sum heard[kSets];
+  float whole[kSets][4];
+#pragma unroll
+  for (i32 q = 0; q < kSets; ++q) question[q] = own.scratch(q, head);
+  for (bool sure = false;; sure = true) {
+#pragma unroll
+    for (i32 q = 0; q < kSets; ++q) {
+      heard[q] = Sum{};
+      for (float& value : whole[q]) value = 0.0f;
+    }
+    const Right* at = memory;
+    Right keys[4], values[4];
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) keys[i] = load(at + 64 * i), values[i] = load(at + 64 * i + 32);
+#pragma unroll 1
+    for (i32 span = 0; span < own.spans; ++span) {
+      at += 256;
+      Right next_keys[4], next_values[4];
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i)
+        next_keys[i] = load(at + 64 * i), next_values[i] = load(at + 64 * i + 32);
+      u32 word[kSets];
+#pragma unroll
+      for (i32 q = 0; q < kSets; ++q) word[q] = own.taken(q, span);
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i) {
+        Sum score[kSets];
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) product(score[q], question[q], keys[i], shift[q]);
+        Left chance[kSets];
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) {
+#pragma unroll
+          for (i32 n = 0; n < 8; ++n) {
+            float& s = score[q].at[n / 4][n % 4];
+            s = power_of_two<kByHand>(s, n);
+          }
+          chance[q] = as_left(score[q]);
+#pragma unroll
+          for (i32 n = 0; n < 4; ++n)
+            chance[q].word[n] &= ~signs_of(word[q] << (2 * i + n / 2), n % 2);
+        }
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) {
+          multiply(heard[q], chance[q], values[i]);
+          multiply(whole[q], chance[q].word, kOnes, kOnes);
+        }
+      }
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i) keys[i] = next_keys[i], values[i] = next_values[i];
+    }
+    bool apt = true;
+#pragma unroll
+    for (i32 i = 0; i < 2 * kSets; ++i) {
+      const float sum = whole[i / 2][i % 2 * 2];
+      apt = apt && sum > kLeast && sum < kMost;
+    }
+    if (sure || __ballot_sync(~0u, !apt) == 0) break;
+    // Now by their highest.
+#pragma unroll
+    for (i32 q = 0; q < kSets; ++q) {
+      float top[2] = {kTaken, kTaken};
+#pragma unroll 1
+      for (i32 tile = 0; tile < 4 * own.spans; ++tile) {
+        Sum score;
+        product(score, question[q], load(memory + tile * 64));
+        const u32 word = own.taken(q, tile / 4) << tile % 4 * 2;
+#pragma unroll
+        for (i32 n = 0; n < 8; ++n) {
+          const u32 signs = signs_of(word << n / 4, n % 4 / 2);
+          const bool is_taken = signs >> n % 2 * 16 & 1u;
+          if (!is_taken) top[n % 4 / 2] = larger(top[n % 4 / 2], score.at[n / 4][n % 4]);
+        }
+      }
+#pragma unroll
+      for (i32 i = 0; i < 4; i += 2) shift[q][i] = shift[q][i + 1] = -most_of_row(top[i / 2]);
+    }
+  }
+#pragma unroll
+  for (i32 q = 0; q < kSets; ++q) {
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      const float share = inverse_of(whole[q][2 * r]);
+      for (i32 i = 0; i < 4; ++i) heard[q].at[i / 2][2 * r + i % 2] *= share;
+    }
+    own.scratch(q, head) = as_left(heard[q]);
+  }
+}
+
+// What was heard, and the residual that makes rollouts differ by their seed: from `scratch` to
+// `scratch`, in the size that the pointer's scores want.
+NDS_FN void think(const Own& own, const Weights& weights, const Left (&seed)[kSets]) {
+  Left glimpse[kSets][kTiles];
+  auto read = [&] {
+#pragma unroll
+    for (i32 i = 0; i < kSets * kTiles; ++i)
+      glimpse[i / kTiles][i % kTiles] = own.scratch(i / kTiles, i % kTiles);
+  };
+  auto given = [&](i32 q, i32 k) { return k < kTiles ? glimpse[q][k % kTiles] : seed[q]; };
+  read();
+  layer<kTiles, kTiles, false>(weights.layer(Layers::combine), weights.bias(Biases::combine), given,
+                               [&](i32 j, const Sum(&sum)[kSets]) {
+#pragma unroll
+                                 for (i32 q = 0; q < kSets; ++q)
+                                   own.scratch(q, j) = as_left(sum[q]);
+                               });
+  read();
+  layer<kTiles + 1, kSeedTiles, false>(weights.layer(Layers::seed_in),
+                                       weights.bias(Biases::seed_in), given,
+                                       [&](i32 j, Sum(&sum)[kSets]) {
+#pragma unroll
+                                         for (i32 q = 0; q < kSets; ++q) {
+                                           for (i32 i = 0; i < 8; ++i) {
+                                             float& s = sum[q].at[i / 4][i % 4];
+                                             s = s > 0.0f ? s : 0.0f;
+                                           }
+                                           own.scratch(q, j) = as_left(sum[q]);
+                                         }
+                                       });
+  const float shorter = root_of(1.0f / NDS_WIDTH);
+  layer<kSeedTiles, kTiles, true>(
+      weights.layer(Layers::seed_out), weights.bias(Biases::seed_out),
+      [&](i32 q, i32 k) { return own.scratch(q, k); },
+      [&](i32 j, Sum(&sum)[kSets]) {
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) {
+          const Sum before = as_sum(glimpse[q][j]);
+          for (i32 i = 0; i < 8; ++i) {
+            float& s = sum[q].at[i / 4][i % 4];
+            s = (s + before.at[i / 4][i % 4]) * shorter;
+          }
+          glimpse[q][j] = as_left(sum[q]);
+        }
+      });
+#pragma unroll
+  for (i32 i = 0; i < kSets * kTiles; ++i)
+    own.scratch(i / kTiles, i % kTiles) = glimpse[i / kTiles][i % kTiles];
+}
+
+// What the pointer says of customers: logits, and who is drawn by them.
+struct Pointing {
+  const Own& own;
+  const Right* pointers;
+  const Place* places;
+  const float* matrix;
+  i32 customers;
+  float steep, together;  // in units of log 2
+
+  // Calls visit(q, r, number, logits) for every 32 customers; `level` is taken from the logits.
+  template <class Visit>
+  NDS_FN void each(const Row (&rows)[kSets][2], const float (&level)[kSets][2], Visit visit) const {
+    const i32 t = own.lane % 4;
+    Stream<ahead_of(2 * kTiles)> stream(pointers);
+    const Place* here = places + 2 * t;
+#pragma unroll 1
+    for (i32 number = 0; number < 2 * own.spans; ++number) {
+      Place place[8];
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) place[i] = here[i / 2 * 8 + i % 2];
+      Sum score[kSets][2];
+#pragma unroll
+      for (i32 k = 0; k < kTiles; ++k) {
+#pragma unroll
+        for (i32 half = 0; half < 2; ++half) {
+          stream.give(2 * k + half, [&](const Right& right) {
+#pragma unroll
+            for (i32 q = 0; q < kSets; ++q) {
+              if (k == 0)
+                product(score[q][half], own.scratch(q, k), right);
+              else
+                multiply(score[q][half], own.scratch(q, k), right);
+            }
+          });
+        }
+      }
+      stream.pass(2 * kTiles);
+      here += kPair;
+#pragma unroll
+      for (i32 q = 0; q < kSets; ++q) {
+        const u32 word = own.taken(q, number / 2) << number % 2 * 4;
+#pragma unroll
+        for (i32 r = 0; r < 2; ++r) {
+          const Row& row = rows[q][r];
+          float logits[8];
+#pragma unroll
+          for (i32 i = 0; i < 8; ++i) {
+            const float raw = score[q][i / 4].at[i / 2 % 2][2 * r + i % 2];
+            float logit = kClip * tanh_of(raw) - level[q][r];
+            if (NDS_DISTANCE_TERM) {
+              const float dx = place[i].x - row.x, dy = place[i].y - row.y;
+              const i32 c = number * kPair + i / 2 * 8 + 2 * t + i % 2;
+              logit -=
+                  steep *
+                  (NDS_MATRIX ? matrix[i64(most(row.last, 0)) * customers + least(c, customers - 1)]
+                              : root_of(dx * dx + dy * dy));
+              if (place[i].route == row.route) logit += together;
+            }
+            logits[i] = word & 1u << (16 * r + i % 2 * 8 + 7 - i / 2) ? kTaken : logit;
+          }
+          visit(q, r, number, logits);
+        }
+      }
+    }
+  }
+
+  // Everyone's draw by the keys of their rows.
+  NDS_FN void draw(const Row (&rows)[kSets][2], const u32 (&keys)[kSets][2], i32 (&drawn)[kSets][2],
+                   float (&chances)[kSets][2]) const {
+    float level[kSets][2];
+#pragma unroll
+    for (i32 i = 0; i < 2 * kSets; ++i) level[i / 2][i % 2] = kClip + larger(together, 0.0f);
+    for (bool sure = false;; sure = true) {
+      Draw draws[kSets][2];
+#pragma unroll
+      for (i32 i = 0; i < 2 * kSets; ++i)
+        draws[i / 2][i % 2].state = mixed(keys[i / 2][i % 2] - u32(own.lane % 4 + 1) * 0x9e3779b9u);
+      each(rows, level, [&](i32 q, i32 r, i32 number, const float (&logits)[8]) {
+        float weights[8];
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) weights[i] = power_of_two(logits[i]);
+        draws[q][r].see(weights, number);
+      });
+      bool apt = true;
+#pragma unroll
+      for (i32 i = 0; i < 2 * kSets; ++i) {
+        Draw& one = draws[i / 2][i % 2];
+        one.settle(own.lane % 4);
+        one.meet(keys[i / 2][i % 2]);
+        apt = apt && one.sum > kLeast && one.sum < kMost;
+        drawn[i / 2][i % 2] = one.customer;
+        chances[i / 2][i % 2] = log_of_two(one.weight[0]) - log_of_two(one.sum);
+      }
+      if (sure || __ballot_sync(~0u, !apt) == 0) return;
+      // Now by the highest.
+      float top[kSets][2];
+#pragma unroll
+      for (i32 i = 0; i < 2 * kSets; ++i) top[i / 2][i % 2] = kTaken, level[i / 2][i % 2] = 0.0f;
+      each(rows, level, [&](i32 q, i32 r, i32, const float (&logits)[8]) {
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) top[q][r] = larger(top[q][r], logits[i]);
+      });
+#pragma unroll
+      for (i32 i = 0; i < 2 * kSets; ++i) level[i / 2][i % 2] = most_of_row(top[i / 2][i % 2]);
     }
   }
 };
@@ -130,17 +542,87 @@ struct Draw {
 
 using namespace nds;
 
-// Right sides made of what the encoder says of customers: (B, N, D) embeddings, (B, N, 2 D) keys
-// and values, bfloat16. A block per 16 customers of an instance, a warp per 16 channels; customers
-// beyond N are zeros.
-extern "C" __global__ void pack_customers(const unsigned short* embeddings,
-                                          const unsigned short* remembered, i32 customers,
-                                          i32 groups, Right* keys, Right* values, Right* pointers) {
+// Right sides made of the weights of layers (out, in), biases in the order of lanes, what is fed
+// into the GRU before the first selection, and the layer that makes gates, keys and values of
+// customers: (5 D, D) weights, then biases. A warp per tile; as many warps as there are tiles.
+extern "C" __global__ void pack_weights(const float* recall, const float* query,
+                                        const float* combine, const float* seed_in,
+                                        const float* seed_out, const float* recall_bias,
+                                        const float* combine_bias, const float* seed_in_bias,
+                                        const float* seed_out_bias, const float* input,
+                                        const float* input_bias, const float* remember,
+                                        const float* start, Right* weights, float* biases,
+                                        bf16* first_gates, bf16* making) {
+  constexpr i32 kInput = 3 * NDS_WIDTH * NDS_WIDTH, kRemember = 2 * NDS_WIDTH * NDS_WIDTH;
+  const i32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const i32 thread = i32(blockIdx.x * blockDim.x + threadIdx.x), tile = thread / 32;
+  for (i32 i = thread; i < kInput + kRemember; i += i32(gridDim.x * blockDim.x))
+    making[i] = narrow(i < kInput ? input[i] : remember[i - kInput]);
+  for (i32 i = thread; i < 5 * NDS_WIDTH; i += i32(gridDim.x * blockDim.x))
+    making[kInput + kRemember + i] = narrow(i < 3 * NDS_WIDTH ? input_bias[i] : 0.0f);
+  if (tile < Layers::end) {
+    // Outputs from 16 j on, inputs from 16 k on.
+    const float* from;
+    i32 at, width = NDS_WIDTH, j, k;
+    if (tile < Layers::query) {
+      from = recall, k = tile % kTiles;
+      j = tile / kTiles % 3 * kTiles + tile / kTiles / 3;
+    } else {
+      if (tile < Layers::combine)
+        from = query, at = tile - Layers::query;
+      else if (tile < Layers::seed_in)
+        from = combine, at = tile - Layers::combine;
+      else if (tile < Layers::seed_out)
+        from = seed_in, at = tile - Layers::seed_in, width = NDS_WIDTH + NDS_SEED_BITS;
+      else
+        from = seed_out, at = tile - Layers::seed_out, width = NDS_SEED_WIDTH;
+      j = at / ((width + 15) / 16), k = at % ((width + 15) / 16);
+    }
+    Right right;
+    for (i32 i = 0; i < 4; ++i) {
+      const i32 row = 16 * j + g + i / 2 * 8, column = 16 * k + 2 * t + i % 2 * 8;
+      auto number = [&](i32 c) { return c < width ? from[i64(row) * width + c] : 0.0f; };
+      right.word[i] = pair_of(number(column), number(column + 1));
+    }
+    weights[tile * 32 + lane] = right;
+  }
+  if (tile < Biases::end && lane < 16) {
+    const i32 channel = lane / 4 * 2 + lane % 2 + lane % 4 / 2 * 8;
+    float value = 0.0f;
+    if (tile < Biases::query)
+      value = recall_bias[(tile % 3 * kTiles + tile / 3) * 16 + channel];
+    else if (tile >= Biases::seed_out)
+      value = seed_out_bias[(tile - Biases::seed_out) * 16 + channel];
+    else if (tile >= Biases::seed_in)
+      value = seed_in_bias[(tile - Biases::seed_in) * 16 + channel];
+    else if (tile >= Biases::combine)
+      value = combine_bias[(tile - Biases::combine) * 16 + channel];
+    biases[tile * 16 + lane] = value;
+  }
+  for (i32 out = tile; out < 3 * NDS_WIDTH; out += Layers::end) {
+    float sum = 0.0f;
+    for (i32 i = lane; i < NDS_WIDTH; i += 32)
+      sum += wide(narrow(start[i])) * wide(narrow(input[out * NDS_WIDTH + i]));
+    for (i32 bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(~0u, sum, bit);
+    if (lane == 0) first_gates[out] = narrow(sum + input_bias[out]);
+  }
+}
+
+// Right sides made of what the encoder says of customers, and where these are. embeddings: (B, N,
+// D); made: (B, N, 5 D) gates, keys, values; nodes: (B, N + 1, inputs); routes: (B, N + 1). Memory:
+// by head, for every 16 customers keys and then values; pointers: for every 32 customers, 16
+// channels of the first 16 and then of the others. A block per 16 customers of an instance, a warp
+// per 16 channels; customers beyond N are zeros.
+extern "C" __global__ void pack_customers(const bf16* embeddings, const bf16* made,
+                                          const float* nodes, const i64* routes, i32 customers,
+                                          i32 groups, i32 inputs, Right* memory, Right* pointers,
+                                          Place* places) {
+  constexpr i32 kMade = 5 * NDS_WIDTH;
   const i32 lane = threadIdx.x % 32, tile = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-  const i32 b = i32(blockIdx.x) / groups, from = i32(blockIdx.x) % groups * 16;
+  const i32 b = i32(blockIdx.x) / groups, group = i32(blockIdx.x) % groups, from = group * 16;
   const i64 row = i64(b) * customers;
   // A pair of channels of a customer, and a channel of a pair of customers.
-  auto across = [&](const unsigned short* rows, i32 width, i32 customer, i32 channel) {
+  auto across = [&](const bf16* rows, i32 width, i32 customer, i32 channel) {
     if (customer >= customers) return 0u;
     return *reinterpret_cast<const u32*>(rows + (row + customer) * width + channel);
   };
@@ -148,274 +630,145 @@ extern "C" __global__ void pack_customers(const unsigned short* embeddings,
     u32 two = 0;
     for (i32 i = 0; i < 2; ++i) {
       if (customer + i >= customers) continue;
-      two |= u32(remembered[(row + customer + i) * (2 * NDS_WIDTH) + channel]) << 16 * i;
+      two |= u32(made[(row + customer + i) * kMade + channel]) << 16 * i;
     }
     return two;
   };
-  const i32 c = 16 * tile + 2 * t, n = from + g, width = 2 * NDS_WIDTH;
-  const i64 at = (i64(blockIdx.x) * kTiles + tile) * 32 + lane;
-  keys[at] = Right{across(remembered, width, n, c), across(remembered, width, n, c + 8),
-                   across(remembered, width, n + 8, c), across(remembered, width, n + 8, c + 8)};
-  pointers[at] =
-      Right{across(embeddings, NDS_WIDTH, n, c), across(embeddings, NDS_WIDTH, n, c + 8),
-            across(embeddings, NDS_WIDTH, n + 8, c), across(embeddings, NDS_WIDTH, n + 8, c + 8)};
-  const i32 first = from + 2 * t, channel = NDS_WIDTH + 16 * tile + g;
-  values[at] = Right{along(first, channel), along(first + 8, channel), along(first, channel + 8),
-                     along(first + 8, channel + 8)};
+  const i32 c = 16 * tile + 2 * t, n = from + g, key = c + 3 * NDS_WIDTH;
+  Right* to = memory + ((i64(b) * kTiles + tile) * groups + group) * 64 + lane;
+  to[0] = Right{{across(made, kMade, n, key), across(made, kMade, n, key + 8),
+                 across(made, kMade, n + 8, key), across(made, kMade, n + 8, key + 8)}};
+  const i32 first = from + 2 * t, channel = 4 * NDS_WIDTH + 16 * tile + g;
+  to[32] = Right{{along(first, channel), along(first + 8, channel), along(first, channel + 8),
+                  along(first + 8, channel + 8)}};
+  const i64 pair = (i64(b) * groups + group) / 2 * kTiles + tile;
+  pointers[(2 * pair + group % 2) * 32 + lane] =
+      Right{{across(embeddings, NDS_WIDTH, n, c), across(embeddings, NDS_WIDTH, n, c + 8),
+             across(embeddings, NDS_WIDTH, n + 8, c), across(embeddings, NDS_WIDTH, n + 8, c + 8)}};
+  if (threadIdx.x < 16) {
+    const i32 customer = from + i32(threadIdx.x);
+    const i64 node = i64(b) * (customers + 1) + customer + 1;
+    Place place{0.0f, 0.0f, -1.0f, 0.0f};
+    if (customer < customers)
+      place = Place{nodes[node * inputs], nodes[node * inputs + 1], float(routes[node]), 0.0f};
+    places[(i64(b) * groups + group) * 16 + i32(threadIdx.x)] = place;
+  }
 }
 
-extern "C" __global__ void __launch_bounds__(NDS_THREADS, 2)
-    decode(const Right* keys, const Right* values, const Right* pointers,
-           const unsigned short* gates, const unsigned short* first_gates, const Right* recall,
-           const float* recall_bias, const Right* query, const Right* combine,
-           const float* combine_bias, const Right* seed_in, const float* seed_in_bias,
-           const Right* seed_out, const float* seed_out_bias, const float* terms,
-           const Place* places, const float* matrix, const float* seeds, const float* uniforms,
-           i32 customers, i32 rollouts, i32 removals, i32 parts, i64* removed,
+// Blocks: for each instance as many as it takes for all rollouts, if each has those of `share`
+// warps; it may have more warps than that. beta, gamma: of distance and of the same route, if the
+// network has them.
+extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
+    decode(const Right* memory, const Right* pointers, const Place* places, const Right* rights,
+           const float* biases, const bf16* made, const bf16* first_gates, const float* beta,
+           const float* gamma, const float* matrix, const float* seeds, const float* uniforms,
+           i32 customers, i32 rollouts, i32 removals, i32 parts, i32 share, i64* removed,
            float* log_probability) {
   const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
   const i32 b = i32(blockIdx.x) / parts;
-  const i32 first = (i32(blockIdx.x) % parts * (i32(blockDim.x) / 32) + warp) * 16;
-  if (first >= rollouts) return;
+  constexpr i32 kRollouts = 16 * kSets;
+  const i32 before = i32(blockIdx.x) % parts * share * kRollouts, first = before + warp * kRollouts;
+  const i32 busy = least(share, (rollouts - before + kRollouts - 1) / kRollouts);  // warps
   const i32 spans = (customers + kSpan - 1) / kSpan, groups = spans * (kSpan / 16);
-  const i32 stride = 2 * spans + 2;  // words of a row of `taken`: rows then lie in different banks
-  char* own = shared_memory() + warp * (32 * (kTiles + kScratch) * i32(sizeof(Left)) + 64 * stride);
-  Left* hidden = reinterpret_cast<Left*>(own) + lane;  // a lane reads what it wrote
-  Left* scratch = hidden + 32 * kTiles;
-  u32* taken = reinterpret_cast<u32*>(own + 32 * (kTiles + kScratch) * i32(sizeof(Left)));
-
-  for (i32 k = 0; k < kTiles; ++k) hidden[k * 32] = Left{0, 0, 0, 0};
-  for (i32 i = lane; i < 16 * stride; i += 32) {
-    const i32 left = customers - i % stride * 32;  // beyond the last customer everything is taken
-    taken[i] = left >= 32 ? 0u : left <= 0 ? ~0u : ~0u << left;
-  }
-  __syncwarp();
+  auto own_of = [&](i32 number) {
+    char* its = shared_memory() + number * kSets * (512 * Own::kLefts + 128 * spans);
+    u32* words = reinterpret_cast<u32*>(its + kSets * 512 * Own::kLefts);
+    return Own{reinterpret_cast<Left*>(its) + lane, words, spans, lane};
+  };
+  const Own own = own_of(warp);
 
   // Rows beyond the last rollout do as it does, and are not written down.
-  i64 rollout[2];
-  Row rows[2];
-  for (i32 r = 0; r < 2; ++r) {
-    rollout[r] = i64(b) * rollouts + least(first + g + 8 * r, rollouts - 1);
-    rows[r] = Row{-1, 0.0f, 0.0f, kNoRoute, 0.0f};
+  i64 rollout[kSets][2];
+  Row rows[kSets][2];
+  Left seed[kSets];
+  for (i32 q = 0; q < kSets; ++q) {
+    for (i32 k = 0; k < kTiles && warp < busy; ++k) own.hidden(q, k) = Left{};
+    for (i32 span = 0; span < spans && warp < busy; ++span) {
+      u32 word = 0;  // beyond the last customer everything is taken
+      for (i32 i = 0; i < 32; ++i) {
+        const i32 row = g + i / 16 * 8, c = span * kSpan + i % 16 / 2 * 8 + 2 * t + i % 2;
+        if (c >= customers) word |= Own::bit(row, c);
+      }
+      own.words[(q * spans + span) * 32 + lane] = word;
+    }
+    for (i32 r = 0; r < 2; ++r) {
+      rollout[q][r] = i64(b) * rollouts + least(first + 16 * q + g + 8 * r, rollouts - 1);
+      rows[q][r] = Row{-1, 0.0f, 0.0f, kNoRoute, 0.0f};
+    }
+    for (i32 i = 0; i < 4; ++i) {
+      const i32 bit = 2 * t + i / 2 * 8;
+      const float* bits = seeds + rollout[q][i % 2] * NDS_SEED_BITS;
+      seed[q].word[i] = pair_of(bit < NDS_SEED_BITS ? bits[bit] : 0.0f,
+                                bit + 1 < NDS_SEED_BITS ? bits[bit + 1] : 0.0f);
+    }
   }
-  auto bits = [&](i32 r, i32 bit) {
-    auto one = [&](i32 i) {
-      return i < NDS_SEED_BITS ? seeds[rollout[r] * NDS_SEED_BITS + i] : 0.0f;
-    };
-    return pair(one(bit), one(bit + 1));
-  };
-  const Left seed{bits(0, 2 * t), bits(1, 2 * t), bits(0, 2 * t + 8), bits(1, 2 * t + 8)};
-  const float steep = terms[0], together = terms[1];  // in units of log 2
-  const Right* keys_here = keys + i64(b) * groups * kTiles * 32 + lane;
-  const Right* values_here = values + i64(b) * groups * kTiles * 32 + lane;
+  __syncwarp();
+  const float steep = NDS_DISTANCE_TERM ? *beta * root_of(float(customers)) * kLog2E : 0.0f;
+  const float together = NDS_DISTANCE_TERM ? *gamma * kLog2E : 0.0f;
+  const Right* heads = memory + i64(b) * kTiles * groups * 64 + lane;
   const Right* pointers_here = pointers + i64(b) * groups * kTiles * 32 + lane;
   const Place* places_here = places + i64(b) * groups * 16;
+  const Weights weights{rights + lane, reinterpret_cast<const Four*>(biases) + t};
 
   for (i32 m = 0; m < removals; ++m) {
-    // The GRU (Network.recall).
-    const unsigned short* fed[2];
-    for (i32 r = 0; r < 2; ++r) {
-      const i64 row = i64(b) * customers + rows[r].last;
-      fed[r] = (m == 0 ? first_gates : gates + row * (3 * NDS_WIDTH)) + 2 * t;
+    sync_block();
+    if (warp < busy) {
+      const bf16* fed[kSets][2];
+#pragma unroll
+      for (i32 i = 0; i < 2 * kSets; ++i) {
+        const i64 row = i64(b) * customers + rows[i / 2][i % 2].last;
+        fed[i / 2][i % 2] = (m == 0 ? first_gates : made + row * (5 * NDS_WIDTH)) + 2 * t;
+      }
+      recall(own, weights, fed);
+      ask(own, weights);
     }
+    // All warps listen, also for others, so that each has the same to do.
+    const i32 units = busy * kTiles, warps = i32(blockDim.x) / 32;
 #pragma unroll 1
-    for (i32 j = 0; j < kTiles; ++j) {
-      Sum gate[3];  // reset, update, new
-      for (i32 i = 0; i < 3; ++i) gate[i] = biased(recall_bias + i * NDS_WIDTH + 16 * j + 2 * t);
-      const Right* weight = recall + j * kTiles * 32 + lane;
-#pragma unroll
-      for (i32 k = 0; k < kTiles; ++k) {
-        const Left left = hidden[k * 32];
-        for (i32 i = 0; i < 3; ++i) {
-          multiply_add(gate[i], left, load(weight + (i * kTiles * kTiles + k) * 32));
-        }
-      }
-      Sum h = numbers(hidden[j * 32]);
-#pragma unroll
-      for (i32 side = 0; side < 2; ++side) {
-#pragma unroll
-        for (i32 r = 0; r < 2; ++r) {
-          u32 input[3];
-          for (i32 i = 0; i < 3; ++i) {
-            input[i] = *reinterpret_cast<const u32*>(fed[r] + i * NDS_WIDTH + 16 * j + 8 * side);
-          }
-          for (i32 e = 0; e < 2; ++e) {
-            auto of = [&](i32 i) { return e ? second_of(input[i]) : first_of(input[i]); };
-            const i32 at = 2 * r + e;
-            const float reset = sigmoid(of(0) + gate[0].at[side][at]);
-            const float update = sigmoid(of(1) + gate[1].at[side][at]);
-            const float fresh = tanh_of(of(2) + reset * gate[2].at[side][at]);
-            h.at[side][at] = fresh + update * (h.at[side][at] - fresh);
-          }
-        }
-      }
-      scratch[j * 32] = rounded(h);
+    for (i32 done = 0; done < units; done += warps) {
+      sync_block();
+      const i32 unit = done + warp, head = unit / busy;
+      if (unit < units) hear(own_of(unit % busy), heads + i64(head) * groups * 64, head);
     }
-    for (i32 j = 0; j < kTiles; ++j) hidden[j * 32] = scratch[j * 32];
+    sync_block();
+    if (warp >= busy) continue;
+    think(own, weights, seed);
 
-    // Attention over the customers not yet taken, head by head.
-    constexpr float kScale = 0.25f * kLog2E;  // 1 / sqrt(16)
-#pragma unroll 1
-    for (i32 head = 0; head < kTiles; ++head) {
-      Sum asked{};
-      multiply<kTiles>(asked, hidden, query + head * kTiles * 32 + lane);
-      const Left question = rounded(asked);
-      Sum heard{};
-      float top[2] = {kLow, kLow}, whole[2] = {0.0f, 0.0f};
-      // Keys are fetched a span ahead; behind the last of all there is room for that.
-      const Right* key_at = keys_here + head * 32;
-      const Right* value_at = values_here + head * 32;
-      Right key[4], value[4];
+    u32 keys[kSets][2];
+    i32 drawn[kSets][2];
+    float chances[kSets][2];
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i) key[i] = load(key_at + i * kTiles * 32);
-#pragma unroll 1
-      for (i32 span = 0; span < spans; ++span) {
-        Sum score[4];
-        key_at += 4 * kTiles * 32;
-#pragma unroll
-        for (i32 i = 0; i < 4; ++i) {
-          value[i] = load(value_at + i * kTiles * 32);
-          score[i] = Sum{};
-          multiply_add(score[i], question, key[i]);
-          key[i] = load(key_at + i * kTiles * 32);
-        }
-        value_at += 4 * kTiles * 32;
-        float high[2] = {top[0], top[1]};
-#pragma unroll
-        for (i32 r = 0; r < 2; ++r) {
-          const u32* words = taken + (g + 8 * r) * stride + 2 * span;
-          const u32 word[2] = {words[0] >> 2 * t, words[1] >> 2 * t};
-#pragma unroll
-          for (i32 i = 0; i < 16; ++i) {
-            float& s = score[i / 4].at[i / 2 % 2][2 * r + i % 2];
-            if (word[i / 8] >> (i / 2 % 4 * 8 + i % 2) & 1u) s = kTaken;
-            high[r] = fmaxf(high[r], s);
-          }
-          high[r] = most_in_row(high[r]);
-          const float fade = exp2_of((top[r] - high[r]) * kScale);
-          top[r] = high[r], whole[r] *= fade;
-          for (i32 i = 0; i < 4; ++i) heard.at[i / 2][2 * r + i % 2] *= fade;
-          const float shift = high[r] * kScale;
-#pragma unroll
-          for (i32 i = 0; i < 16; ++i) {
-            float& s = score[i / 4].at[i / 2 % 2][2 * r + i % 2];
-            s = exp2_of(s * kScale - shift);
-            whole[r] += s;
-          }
-        }
-#pragma unroll
-        for (i32 i = 0; i < 4; ++i) {
-          multiply_add(heard, rounded(score[i]), value[i]);
-        }
-      }
-      for (i32 r = 0; r < 2; ++r) {
-        const float share = 1.0f / sum_in_row(whole[r]);
-        for (i32 i = 0; i < 4; ++i) heard.at[i / 2][2 * r + i % 2] *= share;
-      }
-      scratch[head * 32] = rounded(heard);
+    for (i32 i = 0; i < 2 * kSets; ++i) {
+      const float uniform = uniforms[rollout[i / 2][i % 2] * removals + m];
+      keys[i / 2][i % 2] = mixed(u32(__float_as_int(uniform)) + 0x9e3779b9u);
     }
-
-    // What was heard, and the residual that makes rollouts differ by their seed.
-    Left glimpse[kTiles];
+    const Pointing pointing{own,       pointers_here,         places_here, matrix,
+                            customers, m == 0 ? 0.0f : steep, together};
+    pointing.draw(rows, keys, drawn, chances);
 #pragma unroll
-    for (i32 j = 0; j < kTiles; ++j) {
-      Sum sum = biased(combine_bias + 16 * j + 2 * t);
-      multiply<kTiles>(sum, scratch, combine + j * kTiles * 32 + lane);
-      glimpse[j] = rounded(sum);
-    }
-#pragma unroll 1
-    for (i32 j = 0; j < kSeedTiles; ++j) {
-      Sum sum = biased(seed_in_bias + 16 * j + 2 * t);
-      const Right* weight = seed_in + j * (kTiles + 1) * 32 + lane;
-#pragma unroll
-      for (i32 k = 0; k < kTiles; ++k) multiply_add(sum, glimpse[k], load(weight + k * 32));
-      multiply_add(sum, seed, load(weight + kTiles * 32));
-      for (i32 i = 0; i < 8; ++i) {
-        float& s = sum.at[i / 4][i % 4];
-        s = s > 0.0f ? s : 0.0f;
-      }
-      scratch[j * 32] = rounded(sum);
-    }
-#pragma unroll
-    for (i32 j = 0; j < kTiles; ++j) {
-      Sum sum = biased(seed_out_bias + 16 * j + 2 * t);
-      multiply<kSeedTiles>(sum, scratch, seed_out + j * kSeedTiles * 32 + lane);
-      const Sum before = numbers(glimpse[j]);
-      for (i32 i = 0; i < 8; ++i) sum.at[i / 4][i % 4] += before.at[i / 4][i % 4];
-      glimpse[j] = rounded(sum);
-    }
-    for (i32 j = 0; j < kTiles; ++j) scratch[j * 32] = glimpse[j];
-
-    // The pointer, and the draw.
-    u32 key[2];
-    Draw draw[2];
-    const float* away[2];
-    for (i32 r = 0; r < 2; ++r) {
-      key[r] = mixed(u32(__float_as_int(uniforms[rollout[r] * removals + m])) + 0x9e3779b9u);
-      draw[r] = Draw{kLow, 0.0f, 0.0f, 0};
-      away[r] = matrix + i64(most(rows[r].last, 0)) * customers;
-    }
-    const float narrow = root_of(1.0f / NDS_WIDTH);
-#pragma unroll 1
-    for (i32 group = 0; group < groups; group += 2) {
-      Sum score[2] = {};
-      const Right* pointer = pointers_here + group * kTiles * 32;
-#pragma unroll
-      for (i32 k = 0; k < kTiles; ++k) {
-        const Left left = scratch[k * 32];
-        multiply_add(score[0], left, load(pointer + k * 32));
-        multiply_add(score[1], left, load(pointer + (kTiles + k) * 32));
-      }
-      const u32 word[2] = {taken[g * stride + group / 2] >> 2 * t,
-                           taken[(g + 8) * stride + group / 2] >> 2 * t};
-#pragma unroll
-      for (i32 half = 0; half < 2; ++half) {  // 16 customers, of which the lane has four
-        const i32 c = 16 * (group + half) + 2 * t;
-        float logits[2][4];
-#pragma unroll
-        for (i32 i = 0; i < 4; ++i) {
-          const i32 other = c + i / 2 * 8 + i % 2;
-          const Place place = places_here[other];
-#pragma unroll
-          for (i32 r = 0; r < 2; ++r) {
-            float logit = kClip * tanh_of(score[half].at[i / 2][2 * r + i % 2] * narrow);
-            if (NDS_DISTANCE_TERM && m > 0) {
-              const float dx = place.x - rows[r].x, dy = place.y - rows[r].y;
-              const float d =
-                  NDS_MATRIX ? away[r][least(other, customers - 1)] : root_of(dx * dx + dy * dy);
-              logit -= steep * d;
-              if (place.route == rows[r].route) logit += together;
-            }
-            logits[r][i] = word[r] >> (16 * half + i / 2 * 8 + i % 2) & 1u ? kTaken : logit;
-          }
-        }
-        // Lanes of a row draw apart: c differs by lane.
-        for (i32 r = 0; r < 2; ++r) draw[r].see(logits[r], c, chance(key[r], u32(c)));
-      }
-    }
-
-    for (i32 r = 0; r < 2; ++r) {
-      draw[r].meet(key[r]);
-      const u32* row = taken + (g + 8 * r) * stride;
-      i32 c = draw[r].customer;
+    for (i32 i = 0; i < 2 * kSets; ++i) {
+      const i32 q = i / 2, r = i % 2, row = g + 8 * r;
+      i32 c = drawn[q][r];
       // Weights that are no numbers draw nobody; an engine must not be given anyone twice all the
       // same.
-      while (row[c / 32] >> c % 32 & 1u) c = c + 1 < customers ? c + 1 : 0;
+      while (own.word(q, row, c) & Own::bit(row, c)) c = c + 1 < customers ? c + 1 : 0;
       const Place place = places_here[c];
-      const float chances = draw[r].logit - draw[r].top - log2_of(draw[r].sum);
-      rows[r] = Row{c, place.x, place.y, place.route < 0.0f ? kNoRoute : place.route,
-                    rows[r].chances + chances};
+      rows[q][r] = Row{c, place.x, place.y, place.route < 0.0f ? kNoRoute : place.route,
+                       rows[q][r].chances + chances[q][r]};
     }
     __syncwarp();  // all have looked at what was taken before
-    for (i32 r = 0; r < 2 && t == 0; ++r) {
-      const i32 c = rows[r].last;
-      taken[(g + 8 * r) * stride + c / 32] |= 1u << c % 32;
-      if (first + g + 8 * r < rollouts) removed[rollout[r] * removals + m] = c + 1;
+#pragma unroll
+    for (i32 i = 0; i < 2 * kSets; ++i) {
+      const i32 q = i / 2, r = i % 2, row = g + 8 * r, c = rows[q][r].last;
+      if (t == 0) own.word(q, row, c) |= Own::bit(row, c);
+      __syncwarp();  // rows g and g + 8 have their bits in one word
+      if (t == 0 && first + 16 * q + row < rollouts) removed[rollout[q][r] * removals + m] = c + 1;
     }
-    __syncwarp();
   }
-  for (i32 r = 0; r < 2; ++r) {
-    if (t != 0 || first + g + 8 * r >= rollouts) continue;
-    log_probability[rollout[r]] = rows[r].chances * kLn2;
+#pragma unroll
+  for (i32 i = 0; i < 2 * kSets; ++i) {
+    const i32 q = i / 2, r = i % 2;
+    if (t == 0 && first + 16 * q + g + 8 * r < rollouts)
+      log_probability[rollout[q][r]] = rows[q][r].chances * kLn2;
   }
 }

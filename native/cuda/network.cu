@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
                  float* means, float* scales, i32 nodes, i32 width, i32 skip, i32 kept) {
   const Slice slice(width);
   const i64 at = slice.instance * nodes * width + slice.channel;
-  char* rows = dynamic_memory() + kReserved;
+  char* rows = shared_memory() + kReserved;
   // Squares of differences from some row: those of the numbers themselves could be far too large.
   float origin[8], sums[16];
   sum_of(load(x + at), load(y + at), origin);
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const Slice slice(width);
   const i64 at = slice.instance * nodes * width + slice.channel;
   const bf16* from = gradient + slice.instance * (nodes - skip) * width + slice.channel;
-  char* rows = dynamic_memory() + kReserved;
+  char* rows = shared_memory() + kReserved;
   Eight* gradients = reinterpret_cast<Eight*>(rows + i64(nodes) * kSlice * 4);
   float mean[8], scale[8], sums[16];
   load(means + slice.instance * width + slice.channel, mean);
@@ -220,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       for (i32 i = 0; i < 8; ++i) sums[i] += value[i];
     }
   }
-  float* all = reinterpret_cast<float*>(dynamic_memory());  // (together, width)
+  float* all = reinterpret_cast<float*>(shared_memory());  // (together, width)
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) all[first * width + lane * 8 + i] = sums[i];
   sync_block();
@@ -270,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const Slice slice(width);
   const i32 part = i32(threadIdx.x) % kRow;
   const i64 at = slice.instance * nodes * width + slice.channel;
-  Eight* rows = reinterpret_cast<Eight*>(dynamic_memory() + kReserved);
+  Eight* rows = reinterpret_cast<Eight*>(shared_memory() + kReserved);
   const auto slope = [&](i32 row) {
     return where_positive(load(gradient + at + i64(row) * width),
                           load(result + at + i64(row) * width));
@@ -342,7 +342,7 @@ struct Ahead {
 template <class Heard, class Own, class Finish>
 NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next, const i64* route,
                         i32 nodes, i32 mean, Heard heard, Own own, Finish finish) {
-  i32* after = reinterpret_cast<i32*>(dynamic_memory() + kReserved);
+  i32* after = reinterpret_cast<i32*>(shared_memory() + kReserved);
   i32 *heads = after + nodes, *count = heads + nodes;
   if (threadIdx.x == 0) *count = 0;
   sync_block();

@@ -116,25 +116,28 @@ class Case:
         for ours, theirs in zip(self.make.tour_backward(gradient, out, steps, mean=mean), slopes, strict=True):
             near(ours, theirs, 2**-7)
 
-    def attention(self, batch: int, nodes: int, heads: int, spread: float = 1.0) -> None:
+    def attention(self, batch: int, nodes: int, heads: int, spread: float = 1.0, *, gradient: bool = True) -> None:
         width = 16 * heads
         projected = self.normal(batch, nodes, 3 * width, low=False)
         projected[..., : 2 * width] *= spread  # how unlike the chances are
         projected = projected.bfloat16()
-        gradient = self.normal(batch, nodes, width)
+        slopes = self.normal(batch, nodes, width)
 
         def formula(projected: Tensor) -> Tensor:
             parts = projected.view(batch, nodes, 3, heads, 16).permute(2, 0, 3, 1, 4)
             chances = torch.softmax(parts[0] @ parts[1].transpose(-1, -2) / 4.0, dim=-1)
             return (chances @ parts[2]).transpose(1, 2).reshape(batch, nodes, width)
 
-        expected, (slope,) = self.slopes(formula, gradient, projected)
-        assert self.make.attends(nodes, width, heads)
+        expected, (slope,) = self.slopes(formula, slopes, projected)
+        assert self.make.attends(nodes, width, heads, gradient=gradient)
         out, logarithms = self.make.attention(projected, heads)
-        near(out, expected, 2**-7)
-        ours = self.make.attention_backward(gradient, projected, out, logarithms, heads)
-        assert far([ours], [slope]) < 0.01
-        near(ours, slope, 2**-6 if spread == 1.0 else 0.1)  # chances near 1 leave differences of rounded numbers
+        # Chances are rounded to 2^-9, and so is the result; of many numbers one is off by several of these.
+        assert far([out], [expected]) < 2**-8
+        near(out, expected, 0.015)
+        if gradient:
+            ours = self.make.attention_backward(slopes, projected, out, logarithms, heads)
+            assert far([ours], [slope]) < 0.01
+            near(ours, slope, 0.03 if spread == 1.0 else 0.1)  # chances near 1 leave differences of rounded numbers
 
     def gru(self, steps: int, rows: int, width: int) -> None:
         fed, weight = self.normal(steps, rows, 3 * width), self.normal(3 * width, width, low=False) / width**0.5

@@ -70,6 +70,16 @@ def test_attention(case: Case, batch: int, nodes: int, heads: int, spread: float
     case.attention(batch, nodes, heads, spread)
 
 
+@pytest.mark.parametrize("spread", [1.0, 12.0], ids=["near", "beyond float32"])
+@pytest.mark.parametrize(("batch", "nodes", "heads"), [(1, 63, 1), (2, 65, 2), (1, 300, 2)])
+def test_attention_in_parts(
+    case: Case, monkeypatch: pytest.MonkeyPatch, batch: int, nodes: int, heads: int, spread: float
+) -> None:
+    """Of nodes that are not in shared memory all at once, and with exponentials that float32 does not have."""
+    monkeypatch.setattr(kernels, "STAGED", 64)
+    case.attention(batch, nodes, heads, spread, gradient=False)
+
+
 @pytest.mark.parametrize(("steps", "rows", "width"), [(1, 1, 32), (5, 9, 64)])
 def test_gru(case: Case, steps: int, rows: int, width: int) -> None:
     case.gru(steps, rows, width)

@@ -29,7 +29,7 @@ def case() -> Case:
     return Case(make, "cuda")
 
 
-@pytest.mark.parametrize("nodes", [1, 7, 33, 501, 1001, 10_001])
+@pytest.mark.parametrize("nodes", [1, 7, 33, 501, 1001, 2001, 10_001])
 def test_kernels(case: Case, nodes: int) -> None:
     """Small and large, kept in shared memory and read twice."""
     batch = 3 if nodes < 5000 else 1
@@ -40,9 +40,10 @@ def test_kernels(case: Case, nodes: int) -> None:
         for mean in (True, False) if nodes < 5000 else ():  # the plain formula takes (B, N, N)
             case.tour(batch, nodes, 64, kind, mean)
     case.relu(batch * nodes, 512)
-    if nodes <= kernels.MOST_ATTENDED:
-        for spread in (1.0, 3.0):
-            case.attention(batch, nodes, 8, spread)
+    if nodes < 5000:
+        for spread in (1.0, 3.0, 12.0):
+            gradient = nodes <= kernels.MOST_ATTENDED and spread < 10.0
+            case.attention(batch, nodes, 8, spread, gradient=gradient)
 
 
 def test_gru(case: Case) -> None:
@@ -77,7 +78,7 @@ def test_same_bits(case: Case) -> None:
         with low_precision(torch.device("cuda")):
             with torch.no_grad():
                 memory = network.encode(inputs)
-            h = network._customers(inputs, lambda: None)
+            h = network.embed(inputs)
         h.backward(gradient)
         slopes = [weight.grad for weight in network.parameters() if weight.grad is not None]
         found.append([*memory[:4], *slopes])

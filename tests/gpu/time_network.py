@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 
@@ -17,7 +18,8 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "src")]
 
 from gpu.network_cases import Case, solution
-from ndsvrp.policy import NetworkConfig, kernels
+from ndsvrp.policy import NetworkConfig, decoding, kernels
+from ndsvrp.policy.draws import draw
 from ndsvrp.policy.recorded import low_precision
 
 WIDTH, HEADS, HIDDEN = 128, 8, 512
@@ -66,6 +68,8 @@ def time_kernels(case: Case, batch: int, nodes: int) -> None:
         "attention backward": (lambda: make.attention_backward(g, three, heard, logarithms, HEADS), 8),
         "attention of torch": (lambda: F.scaled_dot_product_attention(*heads), 4),
     }
+    if not make.attends(nodes, WIDTH, HEADS, gradient=True):
+        del timed["attention backward"]
     for name, (function, passes) in timed.items():
         took = microseconds(function)
         rate = passes * x.numel() * 2 / took / 1e6
@@ -99,6 +103,29 @@ def time_network(case: Case, nodes: int) -> None:
     kernels.kernels_on = ours
 
 
+def time_selections(case: Case, nodes: int) -> None:
+    """All of a rollout, and without the encoder; by sets of 16 rollouts in a warp."""
+    network, device = case.network(NetworkConfig()), torch.device("cuda")
+    for batch, rollouts in ((128, 200), (256, 128)):
+        inputs = case.inputs(batch, nodes)
+        draws = draw(np.random.default_rng(1), batch, rollouts, 15, network.config.seed_bits).on(device)
+        for sets in decoding.WARPS:
+            decoding.SETS = sets
+            select = decoding.FusedDecoder(network, case.make.device)
+
+            def sample(select: Any = select, inputs: Any = inputs, draws: Any = draws) -> None:
+                with torch.no_grad(), low_precision(device):
+                    select(inputs, *draws)
+
+            def embed(inputs: Any = inputs) -> None:
+                with torch.no_grad(), low_precision(device):
+                    network.embed(inputs)
+
+            both, first = microseconds(sample, 3), microseconds(embed, 3)
+            name = f"{rollouts} rollouts, {sets} sets"
+            print(f"{batch:4} x {nodes:5}  {name:20} {both:8.1f} us, without encoder {both - first:8.1f}")
+
+
 def main() -> None:
     nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 501
     make = kernels.kernels_on(torch.device("cuda"))
@@ -107,6 +134,7 @@ def main() -> None:
     for batch in (128, 256):
         time_kernels(case, batch, nodes)
     time_network(case, nodes)
+    time_selections(case, nodes)
 
 
 if __name__ == "__main__":

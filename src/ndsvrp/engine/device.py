@@ -34,7 +34,7 @@ PLAN = np.dtype(
 )  # struct Plan of block.hpp
 RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
 
-OF_NETWORK = ("attend", "attention", "decode", "network")  # these round as they like: multiply and add in one
+OF_NETWORK = ("attention", "decode", "network")  # these round as they like: multiply and add in one
 Macros = tuple[tuple[str, str], ...]
 
 

@@ -5,7 +5,6 @@ Probabilities are the same to bfloat16; selections are drawn otherwise, so that 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,10 @@ from ndsvrp.policy.network import Network
 
 TILE = 16  # rows and columns of the matrices that a warp multiplies
 SPAN = 64  # kSpan of decode.cu
-WARPS = 8  # of a block; 16 rollouts each
-STAGED = 256 * 64  # bytes: keys and values of kChunk nodes in attend.cu
-LOG2_E = 1.0 / math.log(2.0)
+SETS = 2  # of 16 rollouts that a warp has, if there are that many
+MOST_FOR_SETS = 128  # width of a network of which a lane's registers hold several sets
+WARPS = {1: 16, 2: 8}  # of a block at most, by sets: as many as the registers of a multiprocessor are enough for
+AHEAD = 16  # tiles that a layer may read beyond its end
 
 
 class FusedDecoder:
@@ -33,28 +33,35 @@ class FusedDecoder:
     def __call__(self, inputs: Inputs, seeds: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
         """As `rollout.sample`, for random numbers as in `Draws`: (B, K, M) int64 customers from 1 on, and (B, K)
         log-probabilities."""
-        network = self.network
-        h = network.embed(inputs).to(torch.bfloat16).contiguous()
+        h = self.network.embed(inputs).to(torch.bfloat16).contiguous()
         batch, customers, width = h.shape
         _, rollouts, removals = uniforms.shape
         groups = SPAN // TILE * -(-customers // SPAN)
-        packed = h.new_empty((3, batch * groups + SPAN // TILE, width // TILE, 32, 8))  # a span more, to fetch ahead
-        macros = self._macros(inputs.matrix is not None)
+        sets, share, warps, parts = self._shape(batch, customers, rollouts)
+        macros = self._macros(inputs.matrix is not None, sets)
+        weights, biases, first_gates, making = self._weights(macros)
+        made = F.linear(h, making[:-1].view(5 * width, width), making[-1])  # gates, keys and values of customers
+        # Keys and values, pointers, and of each a span more, to be read ahead.
+        memory = h.new_empty((2 * batch * groups + 2 * SPAN // TILE, width // TILE, 32, 8))
+        pointers = h.new_empty((batch * groups + SPAN // TILE, width // TILE, 32, 8))
+        places = torch.empty((batch, groups * TILE, 4), dtype=torch.float32, device=h.device)
+        nodes, route = inputs.nodes.contiguous(), inputs.route.contiguous()
         self.device.launch(
             self.device.kernel("decode", "pack_customers", macros), batch * groups, 2 * width, 0,
-            h, network.remember(h).to(torch.bfloat16), np.int32(customers), np.int32(groups), *packed,
+            h, made, nodes, route, np.int32(customers), np.int32(groups), np.int32(nodes.shape[2]),
+            memory, pointers, places,
         )  # fmt: skip
 
         removed = torch.empty((batch, rollouts, removals), dtype=torch.int64, device=h.device)
         log_probability = torch.empty((batch, rollouts), dtype=torch.float32, device=h.device)
-        warps, parts, shared = self._shape(customers, rollouts)
         matrix = None if inputs.matrix is None else inputs.matrix[1:, 1:].contiguous()
+        terms = (self.network.beta, self.network.gamma) if self.network.config.distance_term else (None, None)
+        shared = share * sets * self._bytes(customers)
         self.device.launch(
             self.device.kernel("decode", "decode", macros), batch * parts, 32 * warps, shared,
-            *packed, network.gru_input(h).to(torch.bfloat16), network.gru_input(network.start).to(torch.bfloat16),
-            *self._weights(), self._terms(customers), places(inputs, TILE * groups), matrix, seeds.contiguous(),
+            memory, pointers, places, weights, biases, made, first_gates, *terms, matrix, seeds.contiguous(),
             uniforms.contiguous(), np.int32(customers), np.int32(rollouts), np.int32(removals), np.int32(parts),
-            removed, log_probability,
+            np.int32(share), removed, log_probability,
         )  # fmt: skip
         return removed, log_probability
 
@@ -62,73 +69,57 @@ class FusedDecoder:
         """Whether the kernel can do it: widths in tiles, and what is taken of an instance in shared memory."""
         return covers(self.network.config) and self._bytes(customers) <= self.device.shared_limit
 
-    def _shape(self, customers: int, rollouts: int) -> tuple[int, int, int]:
-        """Warps of a block, blocks per instance, bytes of shared memory."""
-        most = min(WARPS, self.device.shared_limit // self._bytes(customers))
+    def _shape(self, batch: int, customers: int, rollouts: int) -> tuple[int, int, int, int]:
+        """Sets of a warp, warps of a block that have some, all its warps, blocks per instance."""
+        fit = self.device.shared_limit // self._bytes(customers)
         needed = -(-rollouts // TILE)
-        parts = -(-needed // most)
-        warps = -(-needed // parts)
-        return warps, parts, warps * self._bytes(customers)
+        sets = min(SETS if self.network.config.width <= MOST_FOR_SETS else 1, fit, needed)
+        needed = -(-needed // sets)
+        # As few blocks as can be, or as many as there are multiprocessors for.
+        parts = -(-needed // min(WARPS[sets], fit // sets))
+        parts = max(parts, min(needed, self.device.multiprocessors // batch))
+        share = -(-needed // parts)
+        parts = -(-needed // share)
+        if batch * parts <= self.device.multiprocessors:
+            warps = WARPS[sets]
+        else:  # the four parts of a multiprocessor get the same to do
+            warps = 4 * -(-share // 4) if share > 2 else share
+        return sets, share, warps, parts
 
     def _bytes(self, customers: int) -> int:
-        """Shared memory of a warp: hidden states and scratch, and a bit per rollout and customer."""
+        """Shared memory of 16 rollouts: hidden states and scratch, and a bit per rollout and customer."""
         config = self.network.config
         tiles = config.width // TILE + max(config.width, config.seed_width) // TILE
-        return 512 * tiles + 64 * (2 * -(-customers // SPAN) + 2)
+        return 512 * tiles + 128 * -(-customers // SPAN)
 
-    def _macros(self, by_matrix: bool) -> tuple[tuple[str, str], ...]:
+    def _macros(self, by_matrix: bool, sets: int) -> tuple[tuple[str, str], ...]:
         config = self.network.config
         return (
             ("NDS_WIDTH", str(config.width)), ("NDS_SEED_WIDTH", str(config.seed_width)),
             ("NDS_SEED_BITS", str(config.seed_bits)), ("NDS_CLIP", f"{float(config.clip)!r}f"),
             ("NDS_DISTANCE_TERM", str(int(config.distance_term))), ("NDS_MATRIX", str(int(by_matrix))),
-            ("NDS_THREADS", str(32 * WARPS)),
+            ("NDS_SETS", str(sets)), ("NDS_THREADS", str(32 * WARPS[sets])),
         )  # fmt: skip
 
-    def _weights(self) -> list[Tensor]:
-        """Layers in the order of the kernel's arguments: weights in tiles, biases in float32."""
-        n = self.network
-        room = TILE - n.config.seed_bits  # the seed's bits fill one tile
-        return [
-            right_side(n.gru_hidden.weight), n.gru_hidden.bias, right_side(n.query.weight),
-            right_side(n.combine.weight), n.combine.bias, right_side(F.pad(n.seed_in.weight, (0, room))),
-            n.seed_in.bias, right_side(n.seed_out.weight), n.seed_out.bias,
-        ]  # fmt: skip
-
-    def _terms(self, customers: int) -> Tensor:
-        """Of distance and of the same route, in units of log 2."""
-        network = self.network
-        if not network.config.distance_term:
-            return network.start.new_zeros(2)
-        return torch.stack([network.beta * math.sqrt(customers), network.gamma]) * LOG2_E
-
-
-def attend(device: Any, projected: Tensor) -> Tensor:
-    """(B, N, D): self-attention of queries, keys and values (B, N, 3 D), bfloat16, heads of 16; no gradient."""
-    batch, nodes, width = projected.shape[0], projected.shape[1], projected.shape[2] // 3
-    parts = -(-nodes // (32 * WARPS))
-    warps = -(-nodes // (32 * parts))
-    heard = projected.new_empty((batch, nodes, width))
-    kernel = device.kernel("attend", "attend", (("NDS_WIDTH", str(width)), ("NDS_THREADS", str(32 * WARPS))))
-    grid = batch * (width // TILE) * parts
-    device.launch(kernel, grid, 32 * warps, STAGED, projected.contiguous(), np.int32(nodes), np.int32(parts), heard)
-    return heard
+    def _weights(self, macros: tuple[tuple[str, str], ...]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Layers as the kernel reads them: weights in tiles, biases, what the GRU is fed first; and the layer that
+        makes gates, keys and values, its biases last."""
+        n, (across, hidden) = self.network, (self.network.config.width // TILE, self.network.config.seed_width // TILE)
+        tiles = 5 * across**2 + hidden * (across + 1) + across * hidden
+        weights = n.start.new_empty((tiles + AHEAD, 32, 8), dtype=torch.bfloat16)
+        biases = n.start.new_empty((6 * across + hidden + AHEAD, TILE))
+        first_gates = n.start.new_empty(3 * n.config.width, dtype=torch.bfloat16)
+        making = n.start.new_empty((n.config.width + 1, 5 * n.config.width), dtype=torch.bfloat16)
+        self.device.launch(
+            self.device.kernel("decode", "pack_weights", macros), -(-tiles // 8), 256, 0,
+            n.gru_hidden.weight, n.query.weight, n.combine.weight, n.seed_in.weight, n.seed_out.weight,
+            n.gru_hidden.bias, n.combine.bias, n.seed_in.bias, n.seed_out.bias, n.gru_input.weight, n.gru_input.bias,
+            n.remember.weight, n.start, weights, biases, first_gates, making,
+        )  # fmt: skip
+        return weights, biases, first_gates, making
 
 
 def covers(config: NetworkConfig) -> bool:
     """Whether the kernel is written for such a network."""
     in_tiles = config.width % TILE == 0 and config.seed_width % TILE == 0
     return in_tiles and config.width == TILE * config.heads and config.seed_bits <= TILE and config.width <= 512
-
-
-def places(inputs: Inputs, padded: int) -> Tensor:
-    """(B, padded, 4) float32 of customers: struct Place of decode.cu."""
-    known = torch.cat([inputs.coordinates[:, 1:], inputs.route[:, 1:, None].to(inputs.nodes.dtype)], dim=-1)
-    return F.pad(known, (0, 1, 0, padded - known.shape[1]))
-
-
-def right_side(weight: Tensor) -> Tensor:
-    """The weight (out, in) of a layer as the kernel's lanes read it: struct Right of mma.hpp, tile by tile."""
-    out, inputs = weight.shape
-    tiles = weight.to(torch.bfloat16).view(out // TILE, 2, 8, inputs // TILE, 2, 4, 2)
-    return tiles.permute(0, 3, 2, 5, 1, 4, 6).contiguous()

@@ -280,7 +280,8 @@ class Tour(Function):
 def _attention(make: Kernels, projected: Tensor, heads: int) -> Tensor:
     """(B, N, 3 D) to (B, N, D)."""
     batch, nodes, width = projected.shape[0], projected.shape[1], projected.shape[2] // 3
-    if make.attends(nodes, width, heads):
+    gradient = torch.is_grad_enabled() and projected.requires_grad
+    if make.attends(nodes, width, heads, gradient=gradient):
         return _apply(SelfAttention, make, projected, heads)
     parts = projected.view(batch, nodes, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
     return F.scaled_dot_product_attention(*parts).transpose(1, 2).reshape(batch, nodes, width)

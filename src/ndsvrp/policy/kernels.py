@@ -22,7 +22,8 @@ SLICE = 32  # channels of a block
 RESERVED = (THREADS // 32 + 1) * 3 * SLICE * 4  # bytes of shared memory for sums
 KEPT = 100_000  # bytes of shared memory that still let two blocks share a multiprocessor
 HEAD = 16  # width of the heads that our attention knows
-MOST_ATTENDED = 1536  # nodes whose keys and values fit into shared memory, with what the backward pass needs
+MOST_ATTENDED = 1536  # nodes whose attention has a gradient: what that needs fits into shared memory
+STAGED = 1024  # nodes that attention has in shared memory at once
 
 
 class Kernels:
@@ -108,9 +109,10 @@ class Kernels:
         )  # fmt: skip
         return to, sums.sum(dim=0)
 
-    def attends(self, nodes: int, width: int, heads: int) -> bool:
+    def attends(self, nodes: int, width: int, heads: int, *, gradient: bool) -> bool:
         """Whether `attention` is for such."""
-        return width == heads * HEAD and nodes <= min(MOST_ATTENDED, self.device.shared_limit // 136 // 64 * 64)
+        most = min(MOST_ATTENDED, self.device.shared_limit // 136 // 64 * 64)
+        return width == heads * HEAD and (nodes <= most or not gradient)
 
     def attention(self, projected: Tensor, heads: int) -> tuple[Tensor, Tensor]:
         """Self-attention from queries, keys and values side by side, (B, N, 3 D), to (B, N, D); and what
@@ -118,10 +120,12 @@ class Kernels:
         batch, nodes, width = projected.shape[0], projected.shape[1], projected.shape[2] // 3
         out = projected.new_empty(batch, nodes, width)
         logarithms = projected.new_empty(batch, heads, nodes, dtype=torch.float32)
-        tiles = -(-nodes // 16)
-        parts = max(-(-tiles // 32), min(-(-tiles // 8), 4 * self.device.multiprocessors // (batch * heads)))
-        arguments = (projected, out, logarithms, nodes, width, heads, parts)
-        shared = 64 * _rounded(nodes)
+        units = -(-nodes // 32)
+        rounds = 2 if nodes <= STAGED else 1  # if all are staged once, they are there for more queries
+        parts = max(-(-units // (8 * rounds)), min(-(-units // 8), 2 * self.device.multiprocessors // (batch * heads)))
+        staged = min(_rounded(nodes), STAGED)
+        arguments = (projected, out, logarithms, nodes, width, heads, parts, staged)
+        shared = 64 * staged + 16
         self._launch("attention", "attention_forward", batch * heads * parts, THREADS, shared, *arguments)
         return out, logarithms
 
