@@ -89,7 +89,7 @@ def test_those_of_this_package_can_be_loaded() -> None:
 
 def test_search_with_a_model(folder: Path, tmp_path: Path) -> None:
     file = save_tiny(tmp_path)
-    how: dict[str, Any] = {"iterations": 3, "seed": 1, "chains": 2, "rollouts": 10}
+    how: dict[str, Any] = {"iterations": 6, "seed": 3, "chains": 2, "rollouts": 10}
     result = solve(problem(), model=file, **how)
     assert (result.settings["solver"], result.settings["ruin"]) == ("nds", "policy")
     told = result.settings["model"]
