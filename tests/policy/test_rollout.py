@@ -312,7 +312,7 @@ def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatc
 
 def test_policy_looks_at_the_solution() -> None:
     problem = generate("cvrp", 9, seed=1)[0]
-    now = situation(problem, chains=1)
+    now = situation(problem, chains=1, rollouts=32)
     other = start(CpuEngine(), [problem], [0], 0, rounds=0)
     then = replace(now, view=CpuEngine().view(other), random=np.random.default_rng(1))
     policy = Policy(tiny())
