@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gpu import agree
 from gpu.emulated import COMPILER, EmulatedDevice
 from ndsvrp import Settings, Situation, Solution
+from ndsvrp.engine import cuda as cuda_engine
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
@@ -117,7 +118,7 @@ class Operations(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("seconds", [600.0, None])
-def test_what_an_iteration_asks_of_the_gpu(seconds: float | None) -> None:
+def test_what_an_iteration_asks_of_the_gpu(monkeypatch: pytest.MonkeyPatch, seconds: float | None) -> None:
     """Three launches and a small kernel of torch, two small arrays sent, and one time that the CPU waits."""
     problem, cuda, chains, rollouts = random_problem(1, "cvrp", "none", customers=9), engine("auto"), 3, 4
     device: Any = cuda.device
@@ -141,8 +142,8 @@ def test_what_an_iteration_asks_of_the_gpu(seconds: float | None) -> None:
     settings = Settings(chains=chains, rollouts=rollouts, removals=4, orders=2, threshold=0.0)
     budget = Budget(seconds, iterations=6)
     search = Search([problem], cuda, settings, budget, 1, Given(), start_rounds=0, callback=note)
+    monkeypatch.setattr(cuda_engine, "SLICE", 600.0)  # emulation is slow
     search.rehearse()
-    cuda._pace = 1e-6
     exchange = search._exchange
 
     def always(state: Any, costs: Any, temperatures: Any) -> None:
