@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndsvrp import Problem, Situation, generate, models, solve
+from ndsvrp import Problem, Situation, Solution, generate, models, solve
 from ndsvrp.errors import CheckpointError, EngineError, NdsError, NdsWarning
 from ndsvrp.policy import Policy
 from ndsvrp.policy.model_file import load_model
@@ -89,7 +89,8 @@ def test_those_of_this_package_can_be_loaded() -> None:
 
 def test_search_with_a_model(folder: Path, tmp_path: Path) -> None:
     file = save_tiny(tmp_path)
-    how: dict[str, Any] = {"iterations": 6, "seed": 3, "chains": 2, "rollouts": 10}
+    apart = Solution([c] for c in range(1, 21))  # from where the way is long enough to be seen
+    how: dict[str, Any] = {"iterations": 3, "seed": 1, "chains": 2, "rollouts": 10, "init": apart}
     result = solve(problem(), model=file, **how)
     assert (result.settings["solver"], result.settings["ruin"]) == ("nds", "policy")
     told = result.settings["model"]

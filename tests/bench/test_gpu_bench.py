@@ -33,11 +33,16 @@ def test_parts_of_an_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_search, "ROLLOUTS", 5)
     problem = generate("cvrp", 20, seed=1)[0]
     rows = {row["what"]: row for row in gpu_search.iteration(problem, policy(), CpuEngine(), chains=4, repeats=3)}
-    assert list(rows) == ["view", "encode", "decode", "decode with encode", "policy", "rebuild", "exchange and report"]
+    assert list(rows) == [
+        "view", "encode", "decode", "decode with encode", "policy", "rebuild", "exchange and report", "iteration",
+        "between",
+    ]  # fmt: skip
     assert all(row["value"] == pytest.approx(1e3 * row["seconds"]) for row in rows.values() if row["unit"] == "ms")
     both = rows["decode with encode"]
     assert both["value"] == pytest.approx(4 * 5 / both["seconds"] / 1e6)
     assert rows["encode"]["seconds"] + rows["decode"]["seconds"] == pytest.approx(both["seconds"])
+    parts = sum(rows[name]["seconds"] for name in ("encode", "decode", "rebuild", "between"))
+    assert rows["iteration"]["seconds"] == pytest.approx(parts) and rows["iteration"]["seconds"] > 0
 
 
 def test_searches(monkeypatch: pytest.MonkeyPatch) -> None:

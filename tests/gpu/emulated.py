@@ -69,6 +69,8 @@ class EmulatedDevice:
         self.name = "emulated"
         self.shared_limit, self.multiprocessors = shared_limit, multiprocessors
         self.launched: list[tuple[str, Macros, int]] = []  #: kernel, macros, blocks
+        self.sent: list[int] = []  #: bytes of the arrays sent
+        self.fetched: list[int] = []  #: bytes of the tensors waited for
         self._libraries: dict[Macros, Any] = {}
 
     def kernel(self, file: str, name: str, macros: Macros) -> tuple[str, Macros]:
@@ -89,6 +91,16 @@ class EmulatedDevice:
         )
         assert not missing, name
         self.launched.append((name, macros, grid))
+
+    def send(self, array: Any) -> Any:
+        """A copy."""
+        self.sent.append(array.nbytes)
+        return torch.from_numpy(array.copy())
+
+    def fetch(self, tensor: Any) -> Any:
+        """A copy."""
+        self.fetched.append(tensor.nbytes)
+        return tensor.numpy().copy()
 
     def _any(self) -> Macros:
         return next(iter(self._libraries))

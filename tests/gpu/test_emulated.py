@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpu import agree
 from gpu.emulated import COMPILER, EmulatedDevice
 from ndsvrp import Settings, Situation, Solution
+from ndsvrp.engine import cuda as cuda_engine
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
@@ -95,11 +97,100 @@ def test_a_batch_is_searched_with_the_policy_as_on_the_cpu() -> None:
     torch.manual_seed(0)
     policy = Policy(Network(NetworkConfig(width=8, heads=2, feed_forward=8, seed_bits=4, seed_width=4)))
     problems = [random_problem(i, "cvrp", "none", customers=9) for i in range(2)]
+    assert search(engine("global"), problems, policy) == search(CpuEngine(), problems, policy)
 
-    def arrays(situation: Situation) -> Any:  # its tensors cannot go to a GPU that is not there
-        return policy(situation)
 
-    assert search(engine("global"), problems, arrays) == search(CpuEngine(), problems, arrays)
+class Operations(TorchDispatchMode):
+    """The operations of torch that would be kernels or copies on a GPU, while it is active."""
+
+    FREE = ("empty", "view", "select", "slice", "unbind", "expand", "unsqueeze", "detach", "alias")
+    EMULATION = ("fill_", "lift_fresh")  # rubbish in what is empty, arrays sent
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = function.overloadpacket.__name__
+        if not name.startswith(self.FREE + self.EMULATION):
+            self.names.append(name)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("seconds", [600.0, None])
+def test_what_an_iteration_asks_of_the_gpu(monkeypatch: pytest.MonkeyPatch, seconds: float | None) -> None:
+    """Three launches and a small kernel of torch, two small arrays sent, and one time that the CPU waits."""
+    problem, cuda, chains, rollouts = random_problem(1, "cvrp", "none", customers=9), engine("auto"), 3, 4
+    device: Any = cuda.device
+    lists = torch.arange(1, 5, dtype=torch.int32).expand(chains, rollouts, 4).contiguous()
+    counted: list[Any] = []
+    operations = Operations()
+
+    class Given:
+        on_device = True
+
+        def __call__(self, situation: Situation) -> Any:
+            assert isinstance(situation.view, torch.Tensor) and situation.view.shape == (3, chains, 10)
+            return lists
+
+    def note(_: object) -> None:
+        launched = [name for name, _, _ in device.launched]
+        counted.append((launched, device.sent.copy(), device.fetched.copy(), operations.names.copy()))
+        for each in (device.launched, device.sent, device.fetched, operations.names):
+            each.clear()
+
+    settings = Settings(chains=chains, rollouts=rollouts, removals=4, orders=2, threshold=0.0)
+    budget = Budget(seconds, iterations=6)
+    search = Search([problem], cuda, settings, budget, 1, Given(), start_rounds=0, callback=note)
+    monkeypatch.setattr(cuda_engine, "SLICE", 600.0)  # emulation is slow
+    search.rehearse()
+    exchange = search._exchange
+
+    def always(state: Any, costs: Any, temperatures: Any) -> None:
+        exchange(state, costs + np.arange(chains), temperatures)  # somebody is always beyond the threshold
+
+    search._exchange = always  # type: ignore[method-assign]
+    with operations:
+        search.run()
+    for launched, sent, fetched, names in counted[3:]:  # slices are known by then
+        assert launched == ["view_chains", "improve_chains", "replace_chains"]
+        assert sent == [8 * chains, 2 * 4 * 2], "a temperature for each chain; from where to where two of them go"
+        assert fetched == [8 * (9 * chains + 2)]
+        assert names == ["clone"], "the temperatures, for every step"
+
+
+def test_the_same_temperature_for_all_steps() -> None:
+    """Said in one number per chain, or in one per step: the same routes."""
+    problem = random_problem(3, "cvrp", "none", customers=20)
+    each, ends = np.array([0.02, 0.3]) * problem.side(), []
+    for heat in (np.broadcast_to(each[:, None], (2, 9)), np.repeat(each[:, None], 9, axis=1)):
+        for one in (engine("auto"), CpuEngine()):
+            state = start(one, [problem], [0, 0], 1, rounds=0)
+            one.rebuild(state, Recipe(rule="related", removals=5, orders=2), None, heat, 1, 1)
+            ends.append(agree.everything(one, state))
+    assert ends[0] == ends[1] == ends[2] == ends[3]
+
+
+def test_numbers_are_read_anew_after_every_change() -> None:
+    problem = random_problem(3, "cvrp", "none", customers=20)
+    cuda, cpu = engine("auto"), CpuEngine()
+    recipe, heat = Recipe(rule="related", removals=5, orders=2), np.full((3, 4), 0.3 * problem.side())
+    states: list[Any] = [start(one, [problem], [0, 0, 0], 1, rounds=0) for one in (cuda, cpu)]
+    changes: list[Any] = [
+        lambda one, state: one.rebuild(state, recipe, None, heat, 1, 1),
+        lambda one, state: one.rebuild(state, recipe, None, heat, 1, 2, deadline=time.perf_counter() + 600),
+        lambda one, state: one.replace(state, [0], [2]),
+        lambda one, state: one.evaluate(state, recipe, None, 8, 1, 3, keep_best=True),
+    ]
+    for change in changes:
+        before = states[1].costs()
+        for one, state in zip((cuda, cpu), states, strict=True):
+            change(one, state)
+        assert not np.array_equal(before, states[1].costs())
+        assert np.array_equal(states[0].costs(), states[1].costs())
+        cuda.device.fetched.clear()  # type: ignore[attr-defined]
+        assert np.array_equal(states[0].best_costs(), states[1].best_costs())
+        assert cuda.device.fetched == [], "and only then"  # type: ignore[attr-defined]
 
 
 def test_rollouts_that_do_not_fit_are_weighed_in_global_memory() -> None:

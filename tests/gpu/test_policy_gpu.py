@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 import torch
 
+from gpu.test_training_gpu import nobody_waits
+from ndsvrp.engine import base
 from ndsvrp.errors import NdsWarning
 from ndsvrp.generate import generate
-from ndsvrp.policy import Network, NetworkConfig
+from ndsvrp.policy import Network, NetworkConfig, Policy
 from ndsvrp.policy.draws import Draws, draw
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.recorded import low_precision
 from ndsvrp.policy.rollout import Sampler, sample
+from ndsvrp.ruin import Situation
+from ndsvrp.search.augment import augmentations
 from ndsvrp.search.plane import plane
+from ndsvrp.search.start import start
 from ndsvrp.train.checkpoint import load_checkpoint
 from ndsvrp.train.config import Recipe, Source, TrainConfig, Validation
 from ndsvrp.train.run import train
@@ -100,6 +105,33 @@ def test_fused_rollouts_by_chance() -> None:
     # bfloat16 moves a chance by some thousandths: that counts besides the noise.
     chi = ((seen - expected) ** 2 / (expected + (0.01 * expected) ** 2))[likely].sum()
     assert chi < likely.sum() + 4.0 * (2.0 * likely.sum()) ** 0.5
+
+
+def test_nobody_waits_for_the_policy() -> None:
+    """View, policy and steps are launched one after another; afterwards it is known how long the policy took."""
+    from ndsvrp.engine.cuda import CudaEngine
+
+    problem, chains = generate("cvrp", 60, seed=1)[0], 4
+    engine, policy = CudaEngine(), Policy(network(), "cuda")
+    state, coordinates = start(engine, [problem], np.zeros(chains, np.int32), 1, rounds=2), augmentations(problem, 4)
+    heat = np.broadcast_to(np.full((chains, 1), 1e-3), (chains, 16))
+
+    def iterate(i: int) -> torch.Tensor:
+        view = engine.device_view(state)
+        removed = policy(Situation(problem, coordinates, view, 16, 6, np.random.default_rng(i)))
+        engine.rebuild(state, base.Recipe(removals=6, orders=2), removed, heat, 1, i)
+        engine.replace(state, [0], [1])
+        return removed
+
+    with pytest.warns(NdsWarning, match="no kernel selects customers for a network of this shape"):
+        first = iterate(1)
+    with nobody_waits():
+        second = iterate(2)
+    torch.cuda.synchronize()
+    assert not torch.equal(first, second)
+    assert 0.0 < policy.unbroken() < 1.0
+    costs = state.costs()
+    assert costs[0] == costs[1] and state.numbers().best_costs.min() <= costs.min()
 
 
 def test_recorded_gradients() -> None:

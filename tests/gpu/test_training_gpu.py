@@ -12,8 +12,7 @@ import torch
 
 from ndsvrp.engine.packed import near_by_points
 from ndsvrp.policy import Network, NetworkConfig
-from ndsvrp.policy.draws import draw_by_number, key_of
-from ndsvrp.policy.recorded import Recordings
+from ndsvrp.policy.draws import by_operations, draw_by_number, key_of
 from ndsvrp.train.config import Recipe, Source, TrainConfig
 from ndsvrp.train.states import prepare
 from ndsvrp.train.trainer import Trainer
@@ -50,12 +49,11 @@ def trainer_of(**recipe: object) -> Trainer:
 
 @pytest.mark.parametrize("rollouts", [16, 128, 1024, 1025])
 def test_the_same_random_numbers_as_on_a_cpu(rollouts: int) -> None:
-    recorded = Recordings(draw_by_number)
     for first, iteration in ((0, 0), (2**33, 1), (7, 2)):
-        numbers, key = torch.arange(first, first + 9), torch.tensor(key_of(1, 3, iteration))
-        expected = draw_by_number(numbers, key, rollouts, 15, 10)
-        found = recorded(numbers.cuda(), key.cuda(), rollouts=rollouts, removals=15, bits=10)
-        assert all(map(torch.equal, expected, (part.cpu() for part in found)))
+        how = (first, 9, key_of(1, 3, iteration), rollouts, 15, 10)
+        expected = by_operations(*how)
+        for found in (draw_by_number(*how, torch.device("cuda")), by_operations(*how, torch.device("cuda"))):
+            assert all(map(torch.equal, expected, (part.cpu() for part in found)))
 
 
 @pytest.mark.parametrize(("batch", "customers", "count"), [(256, 500, 15), (3, 1000, 256), (1, 4000, 64), (2, 1, 0)])

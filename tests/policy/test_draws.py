@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
-from ndsvrp.policy.draws import WORD, Draws, _mix, draw_by_number, key_of
+from gpu.emulated import COMPILER, EmulatedDevice
+from ndsvrp.policy.draws import CPU, ROUNDS, WORD, Draws, _mix, by_kernel, draw_by_number, key_of
 
 KEY = (5, 3, 7)
 
 
-def drawn(first: int, count: int, rollouts: int = 8, removals: int = 3, bits: int = 5, key: tuple[int, ...] = KEY):  # type: ignore[no-untyped-def]
-    return draw_by_number(torch.arange(first, first + count), torch.tensor(key_of(*key)), rollouts, removals, bits)
+def drawn(
+    first: int, count: int, rollouts: int = 8, removals: int = 3, bits: int = 5, key: tuple[int, ...] = KEY
+) -> Draws:
+    return draw_by_number(first, count, key_of(*key), rollouts, removals, bits)
 
 
 def numbers(draws: Draws) -> np.ndarray:
@@ -35,9 +40,12 @@ def by_hand(number: int, rollouts: int, removals: int, bits: int) -> tuple[list[
     def words(count: int, kind: int) -> list[int]:
         return [mix(mix((place + first) % 2**32) ^ second ^ kind) for place in range(count)]
 
-    each = words(2**bits, 0x3C6EF372)
-    seeds = sorted(range(2**bits), key=lambda s: (each[s], s))[:rollouts]
-    return seeds, [(word >> 8) / 2**24 for word in words(rollouts * removals, 0x1BD11BDA)]
+    order = list(range(2**bits))
+    for word in words(ROUNDS, 0x3C6EF372):
+        pairs = {frozenset((i, i ^ word % 2**bits)) for i in range(2**bits)}
+        swapped = {i for pair in pairs if mix(max(pair) ^ word) >= 2**31 for i in pair}
+        order = [i ^ word % 2**bits if i in swapped else i for i in order]
+    return order[:rollouts], [(word >> 8) / 2**24 for word in words(rollouts * removals, 0x1BD11BDA)]
 
 
 @pytest.mark.parametrize("number", [0, 1, 77, 2**32 - 1, 2**32 + 77, 2**45 + 3])
@@ -46,6 +54,16 @@ def test_by_hand(number: int) -> None:
     seeds, uniforms = by_hand(number, 8, 3, 5)
     assert numbers(draws)[0].tolist() == seeds
     assert draws.uniforms.flatten().tolist() == uniforms
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.parametrize(
+    ("first", "count", "rollouts", "removals", "bits"),
+    [(0, 1, 8, 3, 5), (2**32 - 2, 4, 7, 1, 3), (2**45, 2, 40, 15, 10), (3, 2, 5, 2, 2), (9, 3, 2, 1, 1)],
+)
+def test_the_kernel_draws_the_same(first: int, count: int, rollouts: int, removals: int, bits: int) -> None:
+    found = by_kernel(EmulatedDevice(), CPU, first, count, key_of(*KEY), rollouts, removals, bits)
+    assert all(map(torch.equal, found, drawn(first, count, rollouts, removals, bits)))
 
 
 def test_mixing_is_one_to_one_and_spreads() -> None:
@@ -87,6 +105,34 @@ def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
     assert all(len(set(row)) == rollouts for row in found)
     counts = np.bincount(found[:, 0], minlength=32)  # every number is as likely as any other to come first
     assert ((counts - 125) ** 2 / 125).sum() < 61.1  # chi-square, 31 degrees of freedom, 0.1 %
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 6])
+def test_any_two_seeds_are_as_likely_as_any_other_two(bits: int) -> None:
+    """Of rollouts beside each other and of the outermost, over many instances: chi-square, 0.1 %."""
+    n, instances = 1 << bits, 100_000
+    found = numbers(drawn(0, instances, min(n, 8), 1, bits))
+    for a, b in ((0, 1), (0, -1), (-2, -1)):
+        counts = np.bincount(found[:, a] * n + found[:, b], minlength=n * n)[~np.eye(n, dtype=bool).ravel()]
+        expected, freedom = instances / len(counts), len(counts) - 1
+        chi = ((counts - expected) ** 2 / expected).sum()
+        assert chi < freedom + 3.1 * math.sqrt(2 * freedom) + 6.0
+
+
+def test_any_three_seeds_are_as_likely_as_any_other_three() -> None:
+    found = numbers(drawn(0, 100_000, 3, 1, 3))
+    counts = np.bincount(found @ [64, 8, 1], minlength=512)
+    expected = 100_000 / (8 * 7 * 6)
+    assert ((counts[counts > 0] - expected) ** 2 / expected).sum() < 420  # 335 degrees of freedom, 0.1 %
+    assert (counts > 0).sum() == 8 * 7 * 6
+
+
+def test_differences_of_seeds_of_the_default_network() -> None:
+    found = numbers(drawn(0, 20_000, 200, 1, 10))
+    for a, b in ((0, 1), (0, 199), (64, 128)):
+        for difference in ((found[:, a] - found[:, b]) % 1024, found[:, a] ^ found[:, b]):
+            counts, expected = np.bincount(difference, minlength=1024)[1:], 20_000 / 1023
+            assert ((counts - expected) ** 2 / expected).sum() < 1167  # 1022 degrees of freedom, 0.1 %
 
 
 def test_seeds_come_again_when_there_are_too_few() -> None:

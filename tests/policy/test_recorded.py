@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ndsvrp.policy import recorded
-from ndsvrp.policy.recorded import Recordings
+from ndsvrp.policy.recorded import Copied, Recordings
 
 
 @pytest.fixture
@@ -49,3 +49,24 @@ def test_the_one_not_used_for_longest_goes(made: list[tuple[int, ...]], monkeypa
     for size in (1, 2, 1, 3, 1, 2):
         assert recordings(torch.ones(size)) == size
     assert made == [(1,), (2,), (3,), (2,)]
+
+
+def test_what_has_not_changed_is_not_copied() -> None:
+    copied, held = Copied(), [torch.zeros(2), torch.zeros(2)]
+    first, second = torch.ones(2), torch.full((2,), 2.0)
+
+    def copies(*given: Tensor) -> int:
+        """How many were copied; afterwards all are what was given."""
+        before = [tensor._version for tensor in held]
+        copied.into(held, given)
+        assert all(map(torch.equal, held, given))
+        return sum(tensor._version != version for tensor, version in zip(held, before, strict=True))
+
+    assert copies(first, second) == 2
+    assert copies(first, second) == 0
+    second += 1
+    assert copies(first, second) == 1, "it was written to"
+    assert copies(first, second.clone()) == 1, "another, though it holds the same"
+    assert copies(second, first) == 2
+    assert copies(second, torch.ones(2)) == 1, "one that is gone leaves its place to another"
+    assert copies(second, torch.full((2,), 5.0)) == 1

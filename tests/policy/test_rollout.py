@@ -293,6 +293,20 @@ def test_policy_when_time_is_up() -> None:
     assert removed.shape == (3, 0, 4) and removed.dtype == np.int32
 
 
+def test_policy_on_a_cpu_ends_at_the_deadline() -> None:
+    policy = Policy(tiny())
+    policy(situation(generate("cvrp", 9, seed=1)[0]))
+    assert policy.unbroken() == 0.0
+
+
+def test_policy_takes_views_in_one_tensor() -> None:
+    now = situation(generate("cvrp", 9, seed=1)[0])
+    whole = torch.from_numpy(np.stack(now.view))
+    removed = Policy(tiny())(replace(now, view=whole, random=np.random.default_rng(1)))
+    assert removed.dtype == torch.int32
+    assert np.array_equal(removed.numpy(), Policy(tiny())(now))
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     """All or nothing: chains of one step have the same number of rollouts."""
@@ -312,7 +326,7 @@ def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatc
 
 def test_policy_looks_at_the_solution() -> None:
     problem = generate("cvrp", 9, seed=1)[0]
-    now = situation(problem, chains=1)
+    now = situation(problem, chains=1, rollouts=32)
     other = start(CpuEngine(), [problem], [0], 0, rounds=0)
     then = replace(now, view=CpuEngine().view(other), random=np.random.default_rng(1))
     policy = Policy(tiny())

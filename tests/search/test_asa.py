@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 from ndsvrp import Problem, Progress, Settings, Situation, generate, solve
 from ndsvrp.engine.base import Numbers
+from ndsvrp.search import stopping
 from ndsvrp.search.asa import Search
 from ndsvrp.search.stopping import Budget
 
@@ -180,26 +180,53 @@ def test_trace_has_what_an_interrupted_iteration_found() -> None:
     assert course(search) == [[(0, 5.0), (3, 4.0)]]
 
 
-def test_a_network_on_a_gpu_is_not_begun_too_late() -> None:
-    """Two iterations of 0.2 s fit into 0.45 s; half of a third takes longer than what is left."""
+class Unbroken:
+    """A network on a GPU: a call takes 40 ms by the clock of the test, whatever the deadline."""
 
-    class Network:
-        def __init__(self, on_device: bool) -> None:
-            self.on_device = on_device
+    on_device = True
 
-        def __call__(self, situation: Situation) -> np.ndarray:
-            time.sleep(0.2)
-            return np.ones((1, 3, 1), np.int32)
+    def __init__(self, clock: list[float]) -> None:
+        self.clock = clock
 
-    for on_device in (True, False):
-        engine = FakeEngine([5.0])
-        engine.name = "cuda"
-        engine.view = engine.device_view = lambda state: None  # type: ignore[attr-defined]
-        problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
-        settings, budget = Settings(chains=1, rollouts=3), Budget(seconds=0.45)
-        search = Search([problem], engine, settings, budget, 1, Network(on_device), start_rounds=0)  # type: ignore[arg-type]
-        assert search.run() == "time"
-        assert search.iteration == 2 if on_device else budget.elapsed() >= 0.45
+    def __call__(self, situation: Situation) -> np.ndarray:
+        self.clock[0] += 0.04
+        return np.ones((1, 3, 1), np.int32)
+
+    def unbroken(self) -> float:
+        return 0.04
+
+
+@pytest.mark.parametrize(
+    ("seconds", "iterations", "ends"),
+    [
+        (0.35, 4, 0.35),  # there is time for the network once more, and for some of the rest
+        (0.25, 3, 0.25),
+        (0.23, 2, 0.20),  # the network would end after the deadline
+        (0.21, 2, 0.20),
+        (0.03, 1, 0.04),  # nobody knows yet how long it takes
+    ],
+)
+def test_a_network_on_a_gpu_is_not_begun_too_late(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, iterations: int, ends: float
+) -> None:
+    """40 ms for the network, 60 ms for reconstructions, which end at the deadline."""
+    clock = [100.0]
+    monkeypatch.setattr(stopping.time, "perf_counter", lambda: clock[0])
+
+    class Cut(FakeEngine):
+        view = device_view = staticmethod(lambda state: None)
+
+        def rebuild(self, *args: Any, deadline: float, **_: Any) -> int:
+            clock[0] = max(clock[0], min(clock[0] + 0.06, deadline))
+            return super().rebuild(*args)
+
+    problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
+    budget = Budget(seconds=seconds, began=clock[0])
+    settings = Settings(chains=1, rollouts=3)
+    search = Search([problem], Cut([5.0]), settings, budget, 1, Unbroken(clock), start_rounds=0)  # type: ignore[arg-type]
+    assert search.run() == "time"
+    assert search.iteration == iterations
+    assert budget.elapsed() == pytest.approx(ends)
 
 
 def test_improving_the_start_takes_a_tenth_of_the_time_at_most() -> None:

@@ -56,7 +56,7 @@ def measure(problem: Problem, engine: CudaEngine, chains: int = CHAINS, repeats:
             yield _row(what, name, seconds_of(call, repeats, "cuda"), chains)
     by_rule = seconds_of(lambda i: engine.rebuild(state, RELATED, None, heat, 1, i), repeats, "cuda")
     yield _row("improve", "rule", by_rule, chains)
-    state.check()
+    state.look()
 
 
 def _row(what: str, removal: str, seconds: float, chains: int) -> Row:

@@ -26,15 +26,19 @@ from ndsvrp.policy.recorded import Recorded, low_precision
 from ndsvrp.policy.rollout import Sampler
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Deconstruction, Situation
+from ndsvrp.search.asa import Search
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.result import Result
+from ndsvrp.search.settings import Settings
 from ndsvrp.search.solve import solve, solve_set
 from ndsvrp.search.start import start
+from ndsvrp.search.stopping import Budget
 from ndsvrp.train.config import Recipe as Training
 from ndsvrp.train.config import Source, TrainConfig
 from ndsvrp.train.trainer import Trainer
 
 BATCH, TRAINING_ROLLOUTS, ITERATIONS = 256, 128, 30  # of the training that is measured
+HEAT = 0.01  # temperature of the parts of an iteration, for a box of side 1
 TOGETHER = 8  # instances searched at once
 
 
@@ -58,10 +62,11 @@ def policy_of(model: models.Model) -> Policy:
 def iteration(
     problem: Problem, policy: Policy, engine: Engine, chains: int = CHAINS, repeats: int = REPEATS
 ) -> Iterator[Row]:
-    """Milliseconds of what an iteration consists of, on solutions that a search works on."""
+    """Milliseconds of what an iteration consists of, on solutions that a search works on; of one in a search; and of
+    what stands there between encoding, selecting and reconstructing."""
     device, network = policy.device.type, policy.network
     state: Any = start(engine, [problem], np.zeros(chains, np.int32), 1, rounds=30)
-    heat = np.full((chains, ROLLOUTS), 0.01 * problem.side())
+    heat = np.broadcast_to(HEAT * problem.side(), (chains, ROLLOUTS))
     related = Recipe(rule="related", removals=REMOVALS, orders=ORDERS)
     for i in range(WARM_UP):
         engine.rebuild(state, related, None, heat, 1, i)
@@ -90,7 +95,8 @@ def iteration(
     }  # fmt: skip
     yield _part("policy", seconds_of(lambda i: policy(situation(i)), repeats, device))  # draws and all
     removed = policy(situation(1))
-    yield _part("rebuild", seconds_of(lambda i: engine.rebuild(state, GIVEN, removed, heat, 1, i), repeats, device))
+    rebuilt = seconds_of(lambda i: engine.rebuild(state, GIVEN, removed, heat, 1, i), repeats, device)
+    yield _part("rebuild", rebuilt)
     good, hopeless = np.arange(chains // 4), np.arange(chains - chains // 4, chains)  # a quarter is replaced
 
     def exchange(i: int) -> None:
@@ -98,6 +104,23 @@ def iteration(
         engine.replace(state, good, hopeless)
 
     yield _part("exchange and report", seconds_of(exchange, repeats, device))
+    whole = _in_a_search(problem, policy, engine, chains, WARM_UP + 4 * repeats)
+    yield _part("iteration", whole)
+    yield _part("between", whole - sampled - rebuilt)
+
+
+def _in_a_search(problem: Problem, policy: Policy, engine: Engine, chains: int, iterations: int) -> float:
+    """Seconds of an iteration of a search by the clock, at the same temperature throughout: the median."""
+    times: list[float] = []
+    settings = Settings(
+        chains=chains, rollouts=ROLLOUTS, removals=REMOVALS, orders=ORDERS, ruin="policy", hot=HEAT, cold=HEAT
+    )
+    it = Search(
+        [problem], engine, settings, Budget(seconds=3600.0, iterations=iterations), 1, policy, start_rounds=30,
+        callback=lambda progress: times.append(progress.seconds),
+    )  # fmt: skip
+    it.run()
+    return float(np.median(np.diff(times)[iterations // 2 :]))
 
 
 def _part(name: str, seconds: float) -> Row:

@@ -120,7 +120,8 @@ class Engine(Protocol):
 
         removed: (chains, K, M) customers to take out, an array or a tensor where the engine is; or None with a rule in
         the recipe;
-        temperature: (chains, K) float64, in units of the problem.
+        temperature: (chains, K) float64, in units of the problem; if it is the same for all steps of a chain, best as
+        `np.broadcast_to` makes it of one number per chain, which is then all that a GPU is sent.
         """
         ...
 

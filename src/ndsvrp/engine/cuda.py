@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.engine.base import Ints, Numbers, Recipe, View
+from ndsvrp.engine.base import Ints, Recipe, View
 from ndsvrp.engine.cpu import (
     NEIGHBOURS,
     check_removal,
@@ -26,14 +26,14 @@ from ndsvrp.engine.cpu import (
     native_recipe,
     solution_of,
 )
-from ndsvrp.engine.device import INSTANCE, PLAN, RECORD, Device, Macros
+from ndsvrp.engine.cuda_state import CudaState, Group, block_of_numbers
+from ndsvrp.engine.device import INSTANCE, PLAN, Device, Macros
 from ndsvrp.engine.packed import Packed, PackedGroup, pack, upload
 from ndsvrp.engine.placement import (
     EVALUATE_THREADS,
     Kind,
     Layout,
     Placement,
-    Shape,
     chain_bytes,
     home_sizes,
     layout_to_improve,
@@ -45,82 +45,6 @@ from ndsvrp.solution import Solution
 
 BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
 SLICE = 0.05  # seconds of a launch, where there is a deadline: so that Ctrl-C gets a word in
-COST, BEST_COST, MISSING = RECORD.index("cost"), RECORD.index("best_cost"), RECORD.index("missing")
-
-
-@dataclass
-class Group:
-    """The chains of a batch whose problems are of one kind."""
-
-    shape: Shape
-    members: Ints  #: (m,) numbers of the chains in the batch
-    instances: Any  #: bytes of the problems' records, and behind them their arrays
-    which: Any  #: (m,) int32 problem of each chain, within the group
-    number: Any  #: members, on the device
-    key: Any  #: the numbers by which they draw random numbers
-    memory: Any  #: (m, bytes) the chains
-    records: Any  #: (m, 9) int64, their numbers
-    made: Any  #: (m,) int32 steps made by the last call; -1 for good if one found too little room
-    keep: list[Any] = field(default_factory=list)  #: arrays that the records point to
-    plans: dict[Any, Any] = field(default_factory=dict)
-    scratch: Any = None
-
-
-@dataclass
-class CudaState:
-    """Chains on a GPU."""
-
-    problems: tuple[Problem, ...]
-    which: Ints
-    groups: list[Group]
-    per_unit: Any  #: (chains,) float64 tensor: ticks per unit
-    device: Device
-
-    def column(self, column: int) -> Any:
-        """(chains,) int64 tensor of a number of all chains; see `RECORD`."""
-        if len(self.groups) == 1:
-            return self.groups[0].records[:, column]
-        out = self.device.torch.empty(len(self.which), dtype=self.device.torch.int64, device="cuda")
-        for group in self.groups:
-            out[group.number.long()] = group.records[:, column]
-        return out
-
-    def costs(self) -> npt.NDArray[np.float64]:
-        """(chains,) cost of the current solutions."""
-        return self._numbers(COST)
-
-    def best_costs(self) -> npt.NDArray[np.float64]:
-        """(chains,) cost of the best solution each chain has seen."""
-        return self._numbers(BEST_COST)
-
-    def missing(self) -> Ints:
-        """(chains,) required customers that those best solutions leave out."""
-        return np.asarray(self.column(MISSING).cpu().numpy(), np.int32)
-
-    def numbers(self) -> Numbers:
-        """All three in one read."""
-        torch, made = self.device.torch, [group.made.min() for group in self.groups]
-        columns = torch.stack([self.column(column) for column in (COST, BEST_COST, MISSING)])
-        read = torch.cat([columns.reshape(-1), torch.stack(made)]).cpu().numpy()
-        _refuse_too_little_room(read[columns.numel() :])
-        cost, best, missing = read[: columns.numel()].reshape(3, -1)
-        return Numbers(cost / self._units, best / self._units, missing.astype(np.int32))
-
-    @cached_property
-    def _units(self) -> npt.NDArray[np.float64]:
-        return np.asarray(self.per_unit.cpu().numpy())
-
-    def _numbers(self, column: int) -> npt.NDArray[np.float64]:
-        self.check()
-        return np.asarray((self.column(column) / self.per_unit).cpu().numpy())
-
-    def check(self) -> None:
-        """Refuse to go on if a step found too little room: that would be a mistake of `placement.py`."""
-        _refuse_too_little_room(self.made())
-
-    def made(self) -> Ints:
-        """(chains,) steps made by the last call, by group; less than 0: one found too little room."""
-        return np.concatenate([group.made.cpu().numpy() for group in self.groups])
 
 
 @dataclass
@@ -145,17 +69,19 @@ class CudaEngine:
 
     def begin(self, packed: Packed, *, first: int | Ints = 0) -> CudaState:
         """What is left of `start` once problems are packed."""
-        groups = []
+        torch, groups, begin = self.device.torch, [], 0
+        block, records, made = block_of_numbers(torch, len(packed.which))
         for part in packed.groups:
-            group = self._group(part, first)
+            inside = slice(begin, begin + len(part.members))
+            group = self._group(part, first, records[inside], made[inside])
             self._set_tours(group, part)
             groups.append(group)
-        torch = self.device.torch
+            begin = inside.stop
         per_unit = torch.as_tensor(packed.per_unit, dtype=torch.float64, device="cuda")
         self._pace = 0.0
-        return CudaState(packed.problems, packed.which, groups, per_unit, self.device)
+        return CudaState(packed.problems, packed.which, groups, block, packed.per_unit, per_unit, self.device)
 
-    def _group(self, packed: PackedGroup, first: int | Ints) -> Group:
+    def _group(self, packed: PackedGroup, first: int | Ints, records: Any, made: Any) -> Group:
         torch, shape, members = self.device.torch, packed.shape, packed.members
         bytes_each, count = chain_bytes(shape), len(members)
         try:
@@ -171,11 +97,9 @@ class CudaEngine:
         def ints(values: npt.ArrayLike) -> Any:
             return torch.as_tensor(np.ascontiguousarray(values, np.int32), device="cuda")
 
-        records = torch.zeros((count, len(RECORD)), dtype=torch.int64, device="cuda")
         return Group(
             shape, members, instances, ints(packed.which), ints(members), ints(drawn_as(first, members)), memory,
-            records,
-            ints(np.zeros(count)),
+            records, made,
         )  # fmt: skip
 
     def _set_tours(self, group: Group, packed: PackedGroup) -> None:
@@ -206,18 +130,21 @@ class CudaEngine:
     def replace(self, state: CudaState, source: Any, target: Any) -> None:
         """Chain target[i] goes on from the current solution of chain source[i], of the same problem."""
         torch = self.device.torch
+        state.changed()
         if isinstance(source, torch.Tensor):
             (group,) = state.groups  # tensors number the chains of batches of one kind
             self._replace(group, source.to(torch.int32), target.to(torch.int32))
             return
-        source, target = np.ascontiguousarray(source, np.int32), np.ascontiguousarray(target, np.int32)
-        if np.any(state.which[source] != state.which[target]):
+        pairs = np.array([source, target], np.int32)
+        if np.any(state.which[pairs[0]] != state.which[pairs[1]]):
             raise EngineError("solutions can only be exchanged between chains of the same problem")
         for group in state.groups:
-            inside = np.isin(source, group.members)
-            pairs = [np.searchsorted(group.members, chains[inside]).astype(np.int32) for chains in (source, target)]
-            if len(pairs[0]):
-                self._replace(group, *(torch.as_tensor(chains, device="cuda") for chains in pairs))
+            inside = pairs
+            if len(state.groups) > 1:
+                inside = pairs[:, np.isin(pairs[0], group.members)]
+                inside = np.searchsorted(group.members, inside).astype(np.int32)
+            if inside.size:
+                self._replace(group, *self.device.send(inside))
 
     def _replace(self, group: Group, source: Any, target: Any) -> None:
         self._launch_chains(
@@ -227,7 +154,7 @@ class CudaEngine:
 
     def export(self, state: CudaState, chain: int, *, best: bool = True) -> Solution:
         """The best (or the current) solution of a chain as routes."""
-        state.check()
+        state.look()
         group = next(g for g in state.groups if chain in g.members)
         torch = self.device.torch
         out = torch.zeros(2 * group.shape.customers + 3, dtype=torch.int32, device="cuda")
@@ -255,8 +182,7 @@ class CudaEngine:
 
         Without a deadline nothing waits for the GPU.
         """
-        torch = self.device.torch
-        heat = torch.as_tensor(temperature, device="cuda").to(torch.float64) * state.per_unit[:, None]
+        heat = self._heat(state, temperature)
         steps = int(heat.shape[1])
         given = self._given(state, recipe, removed, steps)
         if deadline is None:
@@ -269,9 +195,7 @@ class CudaEngine:
                 break
             end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
             self._improve(state, recipe, given, heat, begin, end, seed, iteration, stop_at)
-            steps_made = state.made()  # waits for the GPU
-            _refuse_too_little_room(steps_made)
-            made += int(steps_made.sum())
+            made += int(state.look().made.sum())  # waits for the GPU
             self._pace = (time.perf_counter() - now) / (end - begin)
             begin = end
         return made
@@ -280,6 +204,7 @@ class CudaEngine:
         self, state: CudaState, recipe: Recipe, given: Any, heat: Any, begin: int, end: int, seed: int, iteration: int,
         stop_at: int,
     ) -> None:  # fmt: skip
+        state.changed()
         for group in state.groups:
             layout = layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
             part = _rows(group, state, heat)
@@ -328,6 +253,7 @@ class CudaEngine:
         torch = self.device.torch
         given = self._given(state, recipe, removed, rollouts)
         deltas = torch.empty((len(state.which), rollouts), dtype=torch.int64, device="cuda")
+        state.changed()
         for group in state.groups:
             whole = len(state.groups) == 1
             part = deltas if whole else torch.empty((len(group.members), rollouts), dtype=torch.int64, device="cuda")
@@ -378,9 +304,20 @@ class CudaEngine:
         if isinstance(removed, torch.Tensor):
             check_removal(recipe, removed, self.neighbours)
             check_shape(state, recipe, tuple(removed.shape), rollouts)
-            return removed.to(device="cuda", dtype=torch.int32).contiguous()
+            return removed.to(device=state.per_unit.device, dtype=torch.int32).contiguous()
         checked = given_removals(state, recipe, removed, rollouts, self.neighbours)
         return None if checked is None else torch.as_tensor(checked, device="cuda")
+
+    def _heat(self, state: CudaState, temperature: Any) -> Any:
+        """(chains, K) float64 temperatures in ticks. Where those of a chain are all the same number (`np.broadcast_to`:
+        a stride of 0), one of each chain is sent, and nobody waits for that."""
+        torch = self.device.torch
+        if isinstance(temperature, torch.Tensor):
+            return temperature.to(device=state.per_unit.device, dtype=torch.float64) * state.per_unit[:, None]
+        if temperature.strides[1] != 0 or temperature.shape[1] == 0:
+            return torch.as_tensor(temperature * state.units[:, None], device="cuda")
+        each = self.device.send(temperature[:, 0] * state.units)
+        return each[:, None].expand(*temperature.shape).contiguous()
 
     def _plan(self, group: Group, recipe: Recipe | None, layout: Layout | None) -> Any:
         """The record that says how; made once for each recipe."""
@@ -418,11 +355,7 @@ class CudaEngine:
         self.device.launch(kernel, grid, threads, 0, self._plan(group, None, None), *arguments)
 
 
-def _refuse_too_little_room(made: Ints) -> None:
-    if np.any(made < 0):
-        raise EngineError("a reconstruction found too little room on the GPU; please report this")
-
-
+@lru_cache(64)
 def _macros(kind: Kind, layout: Layout | None, blocks: int) -> Macros:
     near = (False, False, False, 32) if layout is None else (
         layout.near_drafts, layout.near_instance, layout.near_solution, layout.threads

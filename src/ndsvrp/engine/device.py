@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import ndsvrp._core as _core
 from ndsvrp.errors import EngineError, NdsWarning
@@ -34,7 +35,7 @@ PLAN = np.dtype(
 )  # struct Plan of block.hpp
 RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
 
-OF_NETWORK = ("attention", "decode", "network")  # these round as they like: multiply and add in one
+OF_NETWORK = ("attention", "decode", "draws", "network")  # these round as they like: multiply and add in one
 Macros = tuple[tuple[str, str], ...]
 
 
@@ -58,6 +59,7 @@ class Device:
         self._modules: dict[tuple[str, Macros], Any] = {}
         self._shared: dict[int, int] = {}
         self._streams: dict[int, Any] = {}
+        self._configs: dict[tuple[int, int, int], Any] = {}
 
     def kernel(self, file: str, name: str, macros: Macros) -> Any:
         """A kernel of native/cuda/<file>.cu, compiled with these macros."""
@@ -75,8 +77,22 @@ class Device:
         if shared > self._shared.get(id(kernel), 48 * 1024):
             self._allow_shared(kernel, shared)
             self._shared[id(kernel)] = shared
-        config = self._core.LaunchConfig(grid=grid, block=threads, shmem_size=shared)
-        self._core.launch(self._stream(), config, kernel, *(_argument(a) for a in arguments))
+        size = (grid, threads, shared)
+        config = self._configs.get(size)
+        if config is None:
+            config = self._configs[size] = self._core.LaunchConfig(grid=grid, block=threads, shmem_size=shared)
+        self._core.launch(self._stream(), config, kernel, *[_argument(a) for a in arguments])
+
+    def send(self, array: npt.NDArray[Any]) -> Any:
+        """A small array on the GPU, which fetches it by itself when its turn comes: nobody waits."""
+        return self.torch.from_numpy(array).pin_memory().to("cuda", non_blocking=True)
+
+    def fetch(self, tensor: Any) -> npt.NDArray[Any]:
+        """A tensor of the GPU, when all that was launched before is done: here the CPU waits."""
+        held = self.torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        held.copy_(tensor, non_blocking=True)
+        self.torch.cuda.current_stream().synchronize()
+        return np.asarray(held.numpy())
 
     def _stream(self) -> Any:
         handle = self.torch.cuda.current_stream().cuda_stream

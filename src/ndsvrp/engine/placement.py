@@ -7,6 +7,7 @@ where there is one, then the part of the instance that insertion reads, then the
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -134,6 +135,7 @@ def work_sizes(shape: Shape, removed: int, places: int) -> Sizes:
     return Sizes(n, int(shape.kind.windows), removed, n + removed + 1, _core.pool_for(n), (places + 3) // 4 * 4)
 
 
+@lru_cache(64)  # every launch asks
 def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto") -> Layout:
     """For a block that carries steps out: room for the worst case, and a table of gaps if it can use one."""
     removed = removed_at_most(shape, recipe)
@@ -168,6 +170,7 @@ def columns_at_most(shape: Shape, recipe: Recipe, removed: int) -> int:
     return min(most, -(-places // COLUMNS) * COLUMNS)
 
 
+@lru_cache(64)
 def layouts_to_evaluate(
     shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto"
 ) -> tuple[Layout | None, Layout]:

@@ -37,6 +37,10 @@ class Model:
         """The customers to remove, as the policy says."""
         return self.policy(situation)
 
+    def unbroken(self) -> float:
+        """Seconds that the policy's last call took without looking at the clock."""
+        return float(getattr(self.policy, "unbroken", float)())
+
     def knows(self, problem: Problem) -> bool:
         """Whether it was trained on problems with these features."""
         return variant_of(problem).name in self.card.problems

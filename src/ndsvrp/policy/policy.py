@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from ndsvrp.metric import Floats
 from ndsvrp.policy.draws import Draws, draw_by_number
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
-from ndsvrp.policy.recorded import Recordings
 from ndsvrp.policy.rollout import Sampler
 from ndsvrp.ruin import Situation
 
@@ -24,9 +22,7 @@ class Policy:
         self.device = torch.device(device)
         self.network = network.to(self.device).eval()
         self.sampler = Sampler(self.network)
-        self._draw: Callable[..., Draws] = draw_by_number
-        if self.device.type == "cuda":
-            self._draw = Recordings(draw_by_number)
+        self._marks: tuple[Any, Any] | None = None  #: events on the GPU: where the last call began and ended
         self._coordinates: Floats | None = None  #: those that the inputs were made of
         self._inputs: Inputs | None = None
 
@@ -38,6 +34,7 @@ class Policy:
 
         A tensor on the GPU if the view came as one, else an array.
         """
+        began = self._mark()
         inputs = self._static(situation).showing(situation.view)
         shape = len(inputs.nodes), situation.rollouts, situation.removals
         draws = self._draws(situation.random, *shape)
@@ -45,12 +42,29 @@ class Policy:
         if rollouts is None:
             return np.empty((shape[0], 0, shape[2]), np.int32)
         stays = isinstance(situation.view[0], torch.Tensor)
-        return rollouts.removed.to(torch.int32) if stays else rollouts.as_array()
+        removed = rollouts.removed.to(torch.int32) if stays else rollouts.as_array()
+        if began is not None:
+            self._marks = began, self._mark()
+        return removed
+
+    def unbroken(self) -> float:
+        """Seconds that a GPU took for the last call, if it has ended. On a CPU 0: there calls end at the deadline."""
+        if self._marks is None or not self._marks[1].query():
+            return 0.0
+        began, ended = self._marks
+        return float(began.elapsed_time(ended)) / 1e3
 
     def _draws(self, random: np.random.Generator, chains: int, rollouts: int, removals: int) -> Draws:
-        key = torch.from_numpy(random.integers(1 << 32, size=4)).to(self.device)
-        numbers, bits = torch.arange(chains, device=self.device), self.network.config.seed_bits
-        return self._draw(numbers, key, rollouts=rollouts, removals=removals, bits=bits)
+        key = random.integers(1 << 32, size=4).tolist()
+        bits = self.network.config.seed_bits
+        return draw_by_number(0, chains, key, rollouts, removals, bits, self.device)
+
+    def _mark(self) -> Any:
+        if self.device.type != "cuda":
+            return None
+        event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event.record()
+        return event
 
     def _static(self, situation: Situation) -> Inputs:
         """What does not change within a search is made once."""

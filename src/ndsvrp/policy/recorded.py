@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import torch
 from torch import Tensor
@@ -16,11 +17,14 @@ WARM_UPS = 3  # calls before the recording, in which libraries allocate what the
 class Recorded:
     """A recording of `function(*inputs)`. Calls copy their inputs into it; what they return is overwritten by the next.
 
-    What the function reads besides its inputs, such as weights, is read anew at each replay.
+    What the function reads besides its inputs, such as weights, is read anew at each replay. A tensor that is the one
+    of the last call, with nothing written to it since by torch, is not copied again. What torch does not see written,
+    by kernels of our own or by the replay of another recording, must come in a tensor that is new.
     """
 
     def __init__(self, function: Callable[..., Any], inputs: tuple[Tensor, ...], changed: Sequence[Tensor]) -> None:
         self._inputs = tuple(tensor.clone() for tensor in inputs)
+        self._copied = Copied()
         before = [tensor.clone() for tensor in changed]
         apart: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         apart.wait_stream(torch.cuda.current_stream())
@@ -36,10 +40,24 @@ class Recorded:
 
     def __call__(self, *inputs: Tensor) -> Any:
         """Replay with these inputs."""
-        for held, given in zip(self._inputs, inputs, strict=True):
-            held.copy_(given)
+        self._copied.into(self._inputs, inputs)
         self._graph.replay()
         return self._outputs
+
+
+class Copied:
+    """Tensors copied from elsewhere, those that have changed since the last time."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[ref[Tensor], int]] = []
+
+    def into(self, held: Sequence[Tensor], given: Sequence[Tensor]) -> None:
+        """Make `held` what is given, one for one."""
+        before: list[Any] = self._seen or [(lambda: None, 0)] * len(held)
+        for (seen, version), to, tensor in zip(before, held, given, strict=True):
+            if seen() is not tensor or version != tensor._version:
+                to.copy_(tensor)
+        self._seen = [(ref(tensor), tensor._version) for tensor in given]
 
 
 class Recordings:

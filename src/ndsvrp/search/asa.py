@@ -20,7 +20,6 @@ from ndsvrp.solution import Solution
 
 START_SHARE = 0.1  # of the time limit that improving the start may take
 REHEARSAL = 3600.0  # seconds: more than it takes
-UNBROKEN = 0.5  # share of an iteration that a network on a GPU takes
 
 
 @dataclass
@@ -62,22 +61,21 @@ class Search:
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
             )  # fmt: skip
         stopped = self._report(state.numbers(), np.array([cool(0.0) for cool in cooling]))
+        recipe = self._recipe()
         while stopped is None:  # line 5
             self.iteration += 1
-            began = self.budget.elapsed()
             used = self.budget.fraction(self.iteration)
             temperatures = np.array([cool(used) for cool in cooling])  # lines 2 and 15
-            removed = self._removals(state)
+            removed = self._removals(state, recipe)
             rollouts = settings.rollouts if removed is None else removed.shape[1]
-            heat = np.repeat(np.repeat(temperatures, chains)[:, None], rollouts, axis=1)
+            heat = np.broadcast_to(np.repeat(temperatures, chains)[:, None], (len(which), rollouts))
             done = engine.rebuild(  # line 6
-                state, self._recipe(), removed, heat, self.seed, self.iteration,
-                deadline=self.budget.deadline,
-            )  # fmt: skip
+                state, recipe, removed, heat, self.seed, self.iteration, deadline=self.budget.deadline
+            )
             self.reconstructions += done * settings.orders
             numbers = state.numbers()
             self._exchange(state, numbers.costs, temperatures)  # lines 7 to 14
-            stopped = self._report(numbers, temperatures) or self._too_late(self.budget.elapsed() - began)
+            stopped = self._report(numbers, temperatures) or self._too_late()
         return stopped
 
     def rehearse(self) -> None:
@@ -103,25 +101,28 @@ class Search:
 
     def _exchange(self, state: State, costs: Floats, temperatures: Floats) -> None:
         """Chains beyond the threshold go on from one below it, drawn at random among those of the same problem."""
+        costs = costs.reshape(len(self.problems), -1)
+        good = costs <= (costs.min(axis=1) + temperatures * self.settings.threshold)[:, None]
+        if good.all():
+            return
         sources, targets = [], []
-        for i, own in enumerate(costs.reshape(len(self.problems), -1)):
-            threshold = own.min() + temperatures[i] * self.settings.threshold
-            (hopeless,), (good,) = np.nonzero(own > threshold), np.nonzero(own <= threshold)
-            if len(hopeless):
-                draw = np.random.default_rng((self.seed, self.iteration, 1))
-                sources.append(draw.choice(good, len(hopeless)) + i * len(own))
-                targets.append(hopeless + i * len(own))
-        if targets:
-            self.engine.replace(state, np.concatenate(sources), np.concatenate(targets))
+        draw = np.random.default_rng((self.seed, self.iteration, 1))
+        fresh = draw.bit_generator.state
+        for i in np.flatnonzero(~good.all(axis=1)):
+            draw.bit_generator.state = fresh  # each problem draws as it would alone
+            (hopeless,) = np.nonzero(~good[i])
+            sources.append(draw.choice(np.flatnonzero(good[i]), len(hopeless)) + i * costs.shape[1])
+            targets.append(hopeless + i * costs.shape[1])
+        self.engine.replace(state, np.concatenate(sources), np.concatenate(targets))
 
-    def _removals(self, state: State) -> Ints | None:
+    def _removals(self, state: State, recipe: Recipe) -> Ints | None:
         if self.deconstruction is None:
             return None
         on_device = getattr(self.deconstruction, "on_device", False)
         view = self.engine.device_view(state) if on_device else self.engine.view(state)
         situation = Situation(
             self.problems[0], self.coordinates, view, self.settings.rollouts,
-            self._recipe().removals, np.random.default_rng((self.seed, self.iteration, 0)), self.threads,
+            recipe.removals, np.random.default_rng((self.seed, self.iteration, 0)), self.threads,
             self.budget.deadline, tuple(self.problems),
         )  # fmt: skip
         return self.deconstruction(situation)
@@ -139,8 +140,7 @@ class Search:
 
     def _report(self, numbers: Numbers, temperatures: Floats) -> str | None:
         """Note better solutions, tell the callback, ask the budget. Of several problems these get to know the mean."""
-        self._note(numbers)
-        best = self._best_chains(numbers)
+        best = self._note(numbers)
         progress = Progress(
             self.iteration, self.budget.elapsed(), float(numbers.best_costs[best].mean()), float(temperatures.mean()),
             self.reconstructions, int(numbers.missing[best].sum()),
@@ -149,19 +149,22 @@ class Search:
             self.callback(progress)
         return self.budget.reason(progress)
 
-    def _too_late(self, last: float) -> str | None:
-        """A network on a GPU does not stop half way: nothing is begun that would end after the time limit, as far as
-        the seconds of the last iteration tell."""
-        seconds = self.budget.seconds
-        if seconds is None or self.engine.name != "cuda" or not getattr(self.deconstruction, "on_device", False):
+    def _too_late(self) -> str | None:
+        """A network on a GPU does not stop half way: it is not asked again if, by what its last call took, it would
+        end after the time limit. What follows it does stop half way."""
+        unbroken = getattr(self.deconstruction, "unbroken", None)
+        if self.budget.seconds is None or unbroken is None:
             return None
-        return "time" if seconds - self.budget.elapsed() < UNBROKEN * last else None
+        return "time" if self.budget.elapsed() + unbroken() >= self.budget.seconds else None
 
-    def _note(self, numbers: Numbers) -> None:
-        for trace, chain in zip(self.traces, self._best_chains(numbers), strict=True):
+    def _note(self, numbers: Numbers) -> Ints:
+        """Returns the chains that have seen the best solutions."""
+        best = self._best_chains(numbers)
+        for trace, chain in zip(self.traces, best, strict=True):
             cost = float(numbers.best_costs[chain])
             if numbers.missing[chain] == 0 and (not trace or cost < trace[-1].cost):
                 trace.append(TracePoint(self.elapsed(), self.iteration, cost))
+        return best
 
     def _best_chains(self, numbers: Numbers) -> Ints:
         """(problems,) the chain that has seen the best solution of each."""

@@ -29,12 +29,16 @@ def improve_start(
     chains = len(state.which)
     if any(problem.vehicles is not None for problem in state.problems):
         everybody = Recipe(rule="random", removals=largest, all_routes=True)
-        engine.rebuild(state, everybody, None, np.zeros((chains, 1)), seed, ITERATION, deadline=deadline)
+        engine.rebuild(state, everybody, None, _cold(chains, 1), seed, ITERATION, deadline=deadline)
     if rounds:
         quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True)
         engine.rebuild(
-            state, quarter, None, np.zeros((chains, rounds)), seed, ITERATION + 1, deadline=rounds_deadline or deadline
+            state, quarter, None, _cold(chains, rounds), seed, ITERATION + 1, deadline=rounds_deadline or deadline
         )
+
+
+def _cold(chains: int, steps: int) -> npt.NDArray[np.float64]:
+    return np.broadcast_to(0.0, (chains, steps))
 
 
 def start(

@@ -66,7 +66,6 @@ class Trainer:
         # Processes exchange gradients while these are computed, which cannot be recorded.
         recorded = on_gpu and self.processes == 1
         self.gradient: Callable[..., Tensor] = Recordings(self._gradient, gradients) if recorded else self._gradient
-        self.draw: Callable[..., Draws] = Recordings(draw_by_number) if on_gpu else draw_by_number
         self._watch = Stopwatch(self.device)
         self.share = Share.of(recipe.batch, self.rank, self.processes)
         self._helpers: Helpers | None = None
@@ -193,9 +192,10 @@ class Trainer:
         return int(words[0] >> 1)
 
     def _draws(self, batch: Batch, i: int, rollouts: int, removals: int) -> Draws:
-        numbers = torch.arange(batch.first, batch.first + len(batch.problems), device=self.device)
-        key = _on_device(key_of(self.config.train.seed, 3, i), self.device)
-        return self.draw(numbers, key, rollouts=rollouts, removals=removals, bits=self.network.config.seed_bits)
+        return draw_by_number(
+            batch.first, len(batch.problems), key_of(self.config.train.seed, 3, i), rollouts, removals,
+            self.network.config.seed_bits, self.device,
+        )  # fmt: skip
 
     # --- rollouts ------------------------------------------------------------------------------
 
@@ -215,9 +215,3 @@ class Trainer:
     def _apart(self, last: bool) -> AbstractContextManager[Any]:
         """While gradients accumulate, processes need not exchange them."""
         return nullcontext() if last or self.processes == 1 else self.parallel.no_sync()
-
-
-def _on_device(numbers: list[int], device: torch.device) -> Tensor:
-    """Whole numbers as a tensor. Memory that the GPU reads by itself: nobody waits for the copy."""
-    held = torch.tensor(numbers)
-    return held if device.type == "cpu" else held.pin_memory().to(device, non_blocking=True)
