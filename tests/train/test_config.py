@@ -197,8 +197,8 @@ def test_not_toml(write: Any, tmp_path: Path) -> None:
         # names
         ("[model]\nwidth = 3", "unknown table 'model' (known: network, train, validation, data)"),
         ("seed = 3", "unknown table 'seed' (known: network, train, validation, data)"),
-        ("[validation]\nrate = 3", "validation: unknown field 'rate' (known: every, seed, customers, states, search_instances, "
-         "search_iterations, search_chains)"),
+        ("[validation]\nrate = 3", "validation: unknown field 'rate' (known: every, seed, customers, states, "
+         "search_instances, search_iterations, search_chains)"),
         ("[[data]]\n[[data]]\nsize = 3", "data 2: unknown field 'size' (known: problem, customers, layout, depot, "
          "customers_per_route, weight)"),
         # kinds of tables
