@@ -134,9 +134,14 @@ class Device:
         include, folder = sources()
         options = self._core.ProgramOptions(
             name=f"{file}.cu", std="c++20", arch=self.arch, fma=file in OF_NETWORK,
-            include_path=[str(include), str(folder)], define_macro=list(macros) or None, lineinfo=_with_lines() or None,
+            include_path=[str(include), str(folder)], device_as_default_execution_space=True,
+            define_macro=list(macros) or None, lineinfo=_with_lines() or None,
         )  # fmt: skip
-        module = self._core.Program((folder / f"{file}.cu").read_text(), "c++", options=options).compile("cubin")
+        try:
+            module = self._core.Program((folder / f"{file}.cu").read_text(), "c++", options=options).compile("cubin")
+        except Exception as error:  # cuda-core has an exception of its own for every library
+            first = next((line for line in str(error).splitlines() if "error" in line), str(error)).strip("\0 ")
+            raise EngineError(f"NVRTC cannot compile {file}.cu, please report this: {first}") from error
         _write(cached, module.code)
         return module
 
