@@ -26,6 +26,8 @@ from ndsvrp import (
 )
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import NdsWarning
+from ndsvrp.generate import generate
+from ndsvrp.search import solve as wiring
 from ndsvrp.search.asa import Search
 from ndsvrp.search.solve import plan
 
@@ -349,6 +351,30 @@ def test_preset_paper() -> None:
     assert plan(problem, preset="paper", ruin="random").settings.ruin == "random"
     assert plan(problem.replace(prize=np.r_[0, np.ones(20)]), preset="paper").settings.chains == 128
     assert plan(problem).solver == "sisr"
+
+
+def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For problems like those it was trained on, unless something else was asked for; rules and CPU otherwise."""
+    ours, prizes = (generate(variant, 100, seed=1)[0] for variant in ("cvrp", "pcvrp"))
+
+    def chosen(problem: Problem = ours, **how: Any) -> tuple[str, str, str, int]:
+        found = plan(problem, **how)
+        return found.solver, found.settings.ruin, found.device, found.settings.chains
+
+    sisr = ("sisr", "string", "cpu", 1)
+    assert chosen() == sisr, "there is no GPU"
+    monkeypatch.setattr(wiring, "_has_gpu", lambda: True)
+    assert chosen() == chosen(prizes) == chosen(device="cuda") == ("nds", "policy", "cuda", 128)
+    assert chosen(chains=5) == ("nds", "policy", "cuda", 5)
+    assert chosen(device="cpu") == chosen(solver="sisr", device="cpu") == sisr
+    assert chosen(ruin="related", solver="nds") == ("nds", "related", "cuda", 128)
+    assert chosen(preset="paper") == ("nds", "related", "cuda", 8)
+    matrix = np.hypot(*(ours.coordinates[:, None] - ours.coordinates[None]).transpose(2, 0, 1))
+    others = (
+        generate("cvrp", 99, seed=1)[0], generate("pcvrptw", 100, seed=1)[0], ours.replace(vehicles=40),
+        Problem(distance=matrix, demand=ours.demand, capacity=ours.capacity),
+    )  # fmt: skip
+    assert {chosen(problem) for problem in others} == {sisr}
 
 
 def test_limits_of_a_result() -> None:

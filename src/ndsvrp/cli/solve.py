@@ -70,7 +70,8 @@ def solve_command(
         str,
         typer.Option(
             metavar="NAME",
-            help=f"One of {', '.join(SOLVERS)}. auto: sisr, or nds for the ruin policy and for the preset paper.",
+            help=f"One of {', '.join(SOLVERS)}. auto: sisr, or nds for the ruin policy and for the preset paper; "
+            "on a GPU nds with the policy, for problems like those it was trained on.",
             rich_help_panel=_HOW,
         ),
     ] = "auto",

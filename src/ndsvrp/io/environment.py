@@ -55,13 +55,15 @@ def _cpu() -> str:
 
 @cache
 def _commit() -> str | None:
-    """The commit of the checkout this file lies in, ending in -dirty if something in it has been changed; where git
-    does not know, the one that NDSVRP_COMMIT names, if any."""
+    """The one that NDSVRP_COMMIT names, if any; else that of the checkout this file lies in, ending in -dirty if
+    something in it has been changed."""
     root = Path(__file__).resolve().parents[3]
+    if named := os.environ.get(COMMIT):
+        return named
     if not (root / ".git").exists():
-        return os.environ.get(COMMIT)
+        return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        return os.environ.get(COMMIT)
+        return None

@@ -21,7 +21,9 @@ class Settings:
     ruin: Ruin = documented(
         "string", "What takes solutions apart: a rule by name, the learned policy, or a function of one's own."
     )
-    chains: int = documented(8, "A: solutions searched side by side, one per augmentation of the instance.")
+    chains: int = documented(
+        8, "A: solutions searched side by side, one per augmentation of the instance; on a GPU 128 by default."
+    )
     rollouts: int = documented(200, "K: deconstructions applied in sequence by one improvement step.")
     removals: int = documented(
         15,
