@@ -14,3 +14,11 @@ def one_thread() -> Iterator[None]:
 
     with torch_threads(1):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that are not about GPUs go the same way on a machine that has one."""
+    if request.node.get_closest_marker("gpu") is None:
+        monkeypatch.setattr("ndsvrp.engine.device.available", lambda: False)
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # for processes that a test starts

@@ -366,12 +366,15 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wiring, "_has_gpu", lambda: True)
     assert chosen() == chosen(prizes) == chosen(device="cuda") == ("nds", "policy", "cuda", 128)
     assert chosen(chains=5) == ("nds", "policy", "cuda", 5)
+    for asked in ({"threads": 2}, {"string_average": 20.0}, {"blink": 0.1}):
+        assert chosen(**asked)[:2] == ("sisr", "string"), "what was asked for is for rules"
     assert chosen(device="cpu") == chosen(solver="sisr", device="cpu") == sisr
     assert chosen(ruin="related", solver="nds") == ("nds", "related", "cuda", 128)
     assert chosen(preset="paper") == ("nds", "related", "cuda", 8)
     matrix = np.hypot(*(ours.coordinates[:, None] - ours.coordinates[None]).transpose(2, 0, 1))
     others = (
-        generate("cvrp", 99, seed=1)[0], generate("pcvrptw", 100, seed=1)[0], ours.replace(vehicles=40),
+        generate("cvrp", 99, seed=1)[0], generate("cvrp", 1001, seed=1)[0], generate("vrptw", 100, seed=1)[0],
+        generate("pcvrptw", 100, seed=1)[0], ours.replace(vehicles=40),
         Problem(distance=matrix, demand=ours.demand, capacity=ours.capacity),
     )  # fmt: skip
     assert {chosen(problem) for problem in others} == {sisr}

@@ -200,6 +200,31 @@ def test_a_gpu_is_made_ready_before_the_clock_runs(monkeypatch: pytest.MonkeyPat
     assert calls[0][1] == 1 and calls[2][1] == 100
 
 
+def test_whatever_is_refused_is_refused_before_anything_is_searched() -> None:
+    """No result is lost to a problem that comes later."""
+    seen: list[Any] = []
+    problems = [generate("cvrp", 20, seed=1)[0], generate("pcvrptw", 20, seed=1)[0]]
+    with pytest.raises(NdsError, match="no model for PCVRPTW"):
+        solve_set(problems, iterations=1, ruin="policy", chains=1, rollouts=2, callback=seen.append)
+    assert seen == []
+
+
+def test_an_interrupt_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that comes while a batch is judged."""
+    judged: list[Any] = []
+
+    def check(problem: Any, solution: Any) -> Any:
+        judged.append(problem)
+        if len(judged) == 2:
+            raise KeyboardInterrupt
+        return plain_check(problem, solution)
+
+    plain_check = wiring.check
+    monkeypatch.setattr(wiring, "check", check)
+    first, second = solve_set(generate("cvrp", 12, count=2, seed=1), iterations=2, seed=1, together=1)
+    assert isinstance(first, Result) and isinstance(second, NoSolutionError)
+
+
 def test_bad_requests() -> None:
     with pytest.raises(NdsError, match="together must be at least 1, got 0"):
         solve_set(generate("cvrp", 5), iterations=1, together=0)

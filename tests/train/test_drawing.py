@@ -67,9 +67,13 @@ def test_what_goes_wrong_there_is_told_here(helpers: Helpers) -> None:
     assert helpers(0).number == 0, "and it goes on"
 
 
-def test_ctrl_c_is_not_for_them(helpers: Helpers) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_not_for_them(helpers: Helpers, ending: signal.Signals) -> None:
+    """They are sent to all processes of a terminal or a job, and the training still finishes its batch. Those of a
+    terminal do not even reach them."""
     for helper in helpers._all:
-        os.kill(helper.pid, signal.SIGINT)
+        assert os.getpgid(helper.pid) != os.getpgid(0)
+        os.kill(helper.pid, ending)
     assert [helpers(number).number for number in range(3)] == [0, 1, 2]
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import ndsvrp
+from ndsvrp.engine.device import sources
 
 PARTS = ("_core.*", "problem.py", "metric.py", "features.py", "variants.py")
 FOLDERS = ("engine", "models", "policy", "ruin", "search")
@@ -14,7 +15,7 @@ FOLDERS = ("engine", "models", "policy", "ruin", "search")
 
 @cache
 def code_version() -> str:
-    """`0.1.0+3f2a91c4d5e6`: changes whenever the compiled core, the search or a model does.
+    """`0.1.0+3f2a91c4d5e6`: changes whenever the compiled core, the kernels, the search or a model does.
 
     A commit would not do: it stands still while files are edited, and moves when only a text changes.
     """
@@ -32,4 +33,6 @@ def _files() -> dict[str, Path]:
             for file in root.glob(pattern):
                 if file.is_file() and file.suffix != ".pyc":
                     found[str(file.relative_to(root))] = file
+    for folder in sources():  # kernels are compiled from them at run time
+        found |= {f"native/{file.relative_to(folder.parent)}": file for file in folder.rglob("*") if file.is_file()}
     return found

@@ -46,8 +46,9 @@ def run(
 ) -> list[Row]:
     """Every solver on every chosen instance; returns a row for each, those found in `out` included.
 
-    Solvers take turns on each instance, so that whatever else the machine does hits them alike. With `out`, a row is
-    appended as soon as it is known, and a run that is there already (`rows.KEY`) is not run again.
+    Solvers take turns on each instance, so that whatever else the machine does hits them alike. With `out`, rows are
+    appended as soon as the process that makes them has ended (on a GPU it takes up to 16 instances), and a run that is
+    there already (`rows.KEY`) is not run again.
     Our own solvers go by `how`, arguments of `ndsvrp.solve`, and search so many instances `together`; their name in
     the rows says so.
     """

@@ -167,10 +167,13 @@ def gpu_command(
     Ends with a table of the measurements that have a bar, a value that an H200 should reach.
     """
     from ndsvrp.bench import gpu
+    from ndsvrp.bench.gpu_engine import REMOVALS
 
     if out is not None:
         _prepare(out)
     counts = [_count(word) for word in sizes.split(",")]
+    if min(counts) < REMOVALS:
+        raise NdsError(f"--sizes: {REMOVALS} customers are taken out at once, {min(counts)} are too few")
     rows = gpu.run(
         counts, variants.split(","), chains, out=out, progress=lambda row: say(gpu.line(row)), only=only.split(",")
     )

@@ -36,6 +36,7 @@ PLAN = np.dtype(
 RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
 
 OF_NETWORK = ("attention", "decode", "draws", "network")  # these round as they like: multiply and add in one
+CAPABILITY = 8  # compute capability that the kernels need: bfloat16, reductions over a warp
 Macros = tuple[tuple[str, str], ...]
 
 
@@ -50,8 +51,10 @@ class Device:
         self.multiprocessors: int = properties.multi_processor_count
         self.shared_limit: int = properties.shared_memory_per_block_optin
         self.arch = f"sm_{properties.major}{properties.minor}"
-        if (properties.major, properties.minor) < (8, 0):
-            raise EngineError(f"the GPU engine needs a card of compute capability 8.0 or newer, {self.name} is older")
+        if properties.major < CAPABILITY:
+            raise EngineError(
+                f"the GPU engine needs a card of compute capability {CAPABILITY}.0 or newer, {self.name} is older"
+            )
         self.torch.zeros(1, device="cuda")  # torch's context is the one that everybody uses
         self._handle = self._core.Device(self.index)
         self._handle.set_current()
@@ -188,19 +191,21 @@ def _import_cuda_core() -> Any:
 
 
 def available() -> bool:
-    """Whether there is a GPU and what it takes to use it. Where there is none, nobody waits for torch."""
+    """Whether there is a GPU that can be used, and what it takes. Where there is none, nobody waits for torch."""
     try:
-        from cuda.bindings import driver
+        from cuda.bindings import driver, nvrtc
 
         driver.cuInit(0)
         _, count = driver.cuDeviceGetCount()
         if not count:
             return False
         _import_cuda_core()
-        _import_torch()
+        torch = _import_torch()
+        _, supported = driver.cuDriverGetVersion()
+        _, major, _ = nvrtc.nvrtcVersion()
+        return bool(supported // 1000 >= major and torch.cuda.get_device_properties().major >= CAPABILITY)
     except (ImportError, RuntimeError, EngineError):
         return False
-    return True
 
 
 def sources() -> tuple[Path, Path]:

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from ndsvrp.errors import EngineError
 from ndsvrp.metric import Floats
 from ndsvrp.policy.draws import Draws, draw_by_number
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.rollout import Sampler
 from ndsvrp.ruin import Situation
+
+BYTES_PER_CHANNEL = 40  # of GPU memory, per node and channel of the network: 35 were taken for 128 x 2001 nodes
 
 
 class Policy:
@@ -38,7 +41,10 @@ class Policy:
         inputs = self._static(situation).showing(situation.view)
         shape = len(inputs.nodes), situation.rollouts, situation.removals
         draws = self._draws(situation.random, *shape)
-        rollouts = self.sampler(inputs, draws, threads=situation.threads, deadline=situation.deadline)
+        try:
+            rollouts = self.sampler(inputs, draws, threads=situation.threads, deadline=situation.deadline)
+        except torch.cuda.OutOfMemoryError:
+            raise self._too_many(*inputs.nodes.shape[:2]) from None
         if rollouts is None:
             return np.empty((shape[0], 0, shape[2]), np.int32)
         stays = isinstance(situation.view[0], torch.Tensor)
@@ -46,6 +52,15 @@ class Policy:
         if began is not None:
             self._marks = began, self._mark()
         return removed
+
+    def _too_many(self, chains: int, nodes: int) -> EngineError:
+        torch.cuda.empty_cache()
+        free, _ = torch.cuda.mem_get_info()
+        fit = int(0.9 * free) // (nodes * BYTES_PER_CHANNEL * self.network.config.width)
+        return EngineError(
+            f"{free / 2**30:.1f} GiB of GPU memory are free, too few for the network to look at {chains} chains of "
+            f"{nodes - 1} customers: about {fit} would fit"
+        )
 
     def unbroken(self) -> float:
         """Seconds that a GPU took for the last call, if it has ended. On a CPU 0: there calls end at the deadline."""

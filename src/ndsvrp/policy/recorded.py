@@ -73,11 +73,19 @@ class Recordings:
         kind = (*(tensor.shape for tensor in inputs), *fixed.items())
         recorded = self._made.pop(kind, None)
         if recorded is None:
-            recorded = Recorded(partial(self._function, **fixed), inputs, self._changed)
+            recorded = self._record(partial(self._function, **fixed), inputs)
         while len(self._made) >= KEPT:
             del self._made[next(iter(self._made))]
         self._made[kind] = recorded  # the one used last stands last
         return recorded(*inputs)
+
+    def _record(self, function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Recorded:
+        try:
+            return Recorded(function, inputs, self._changed)
+        except torch.cuda.OutOfMemoryError:  # others keep memory for themselves
+            self._made.clear()
+            torch.cuda.empty_cache()
+            return Recorded(function, inputs, self._changed)
 
 
 def low_precision(device: torch.device) -> torch.autocast:

@@ -28,7 +28,8 @@ PRESETS = tuple(presets.PRESETS)
 DEVICES = ("auto", "cpu", "cuda")
 RUINS = (*RULES, "policy")
 GPU_CHAINS = 128  # a block each: about as many as large cards have multiprocessors
-BY_POLICY = range(100, 2001)  # customers for which the policy is chosen by itself: those of training, and somewhat more
+TOGETHER = 16  # problems searched side by side unless it is said how many
+BY_POLICY = ("cvrp", "pcvrp"), range(100, 1001)  # problems for which it is chosen by itself: what has been measured
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,8 @@ def plan(
     """Decide what `solve` with the same arguments will use, or `solve_set` for so many problems together."""
     if model is not None and ruin is None:
         ruin = "policy"
-    if (
-        (solver, ruin, preset) == ("auto", None, "default")
-        and device != "cpu"
-        and _has_gpu()
-        and _suits_policy(problem)
-    ):
+    is_left_open = (solver, ruin, preset, threads, settings) == ("auto", None, "default", None, {}) and device != "cpu"
+    if is_left_open and _has_gpu() and _suits_policy(problem):
         ruin = "policy"  # on a GPU it finds more in seconds than SISRs in a minute: docs/findings.md
     is_learned = isinstance(ruin, str) and ruin == "policy"
     preset = _pick("preset", preset, PRESETS)
@@ -136,7 +133,7 @@ def solve(
     Give at least one of `time` (seconds, start solutions included) and `iterations`. `ruin` names a rule or is a
     function of one's own; 'policy' goes by `model`: the name of one shipped, a path, or one loaded before by
     `ndsvrp.models.load`; without it, the one shipped for such problems is chosen. Loading it is not part of `time`,
-    nor is making a GPU ready, but for a `ruin` of one's own, which is never asked for nothing.
+    nor is making a GPU ready, but for a `ruin` of one's own, which is never asked for nothing unless it is `on_device`.
     Further keywords are fields of `Settings`. The result depends on problem, seed, chains and settings, never on
     `threads`. Ctrl-C ends the search early and returns the best found so far.
     Raises NoSolutionError if a limited fleet could not be made to serve everybody.
@@ -169,13 +166,13 @@ def solve_set(
     callback: Callable[[Progress], None] | None = None,
     **how: Any,
 ) -> list[Result | NoSolutionError]:
-    """Solve several problems, up to `together` of them side by side (all by default): problems x chains are a batch
+    """Solve several problems, up to `together` of them side by side (16 by default): problems x chains are a batch
     that fills a GPU, or all cores, where one problem would not.
 
     `time` is for each problem: those searched together get so many times the seconds, and what their results say of
     seconds and solutions is an equal share. `patience` and `target` go by their mean cost. The other arguments are
-    those of `solve`. With a rule every problem gets the solution that `solve` finds for the same seed and iterations;
-    a learned policy draws other random numbers in a batch.
+    those of `solve`, but for `init`. With a rule every problem gets the solution that `solve` finds for the same seed
+    and iterations; a learned policy draws other random numbers in a batch.
 
     Only problems alike are searched together: of one size and variant, with or without a limit on vehicles. A function
     of one's own that is not `batched` (see `ndsvrp.Deconstruction`) is shown one problem after the other, and so are
@@ -192,21 +189,29 @@ def solve_set(
         kind = problem.customers, variant_of(problem), problem.vehicles is None, problem.distance is None
         alike.setdefault(kind, []).append(i)
     outcomes: list[Result | NoSolutionError] = [NoSolutionError("interrupted before its search", [])] * len(problems)
-    stopped = ""
-    for members in alike.values():
-        first, most = problems[members[0]], min(together or len(members), len(members))
+    loaded: dict[Any, Any] = {}
+    ready = []
+    for members in alike.values():  # whatever is refused is refused before anything is searched
+        first, most = problems[members[0]], min(together or TOGETHER, len(members))
         chosen = plan(first, ruin=ruin, together=most, **how)
-        engine = chosen.engine()
-        chosen = replace(chosen, model=ruin if callable(ruin) else chosen.load())
-        if chosen.model is not None and not (first.distance is None and getattr(chosen.model, "batched", False)):
+        if chosen.model not in loaded:
+            loaded[chosen.model] = chosen.load()
+        model = ruin if callable(ruin) else loaded[chosen.model]
+        if model is not None and not (first.distance is None and getattr(model, "batched", False)):
             most = 1
-        for begin in range(0, len(members), most):
-            if stopped == "interrupted":
-                break
-            part = members[begin : begin + most]
-            found, stopped = _search([problems[i] for i in part], engine, chosen, limits, seed, callback)
-            for i, outcome in zip(part, found, strict=True):
-                outcomes[i] = outcome
+        ready.append((members, most, replace(chosen, model=model)))
+    try:
+        for members, most, chosen in ready:
+            engine = chosen.engine()
+            for begin in range(0, len(members), most):
+                part = members[begin : begin + most]
+                found, stopped = _search([problems[i] for i in part], engine, chosen, limits, seed, callback)
+                for i, outcome in zip(part, found, strict=True):
+                    outcomes[i] = outcome
+                if stopped == "interrupted":
+                    return outcomes
+    except KeyboardInterrupt:
+        pass  # what was found before is kept
     return outcomes
 
 
@@ -311,9 +316,10 @@ def _called(what: str | Path | Deconstruction | None) -> str:
 
 
 def _suits_policy(problem: Problem) -> bool:
-    """Whether it is like those that a shipped model was trained and measured on."""
-    plain = problem.distance is None and problem.vehicles is None and problem.customers in BY_POLICY
-    return plain and models.choose(problem) is not None
+    """Whether it is like those that a shipped model was trained and measured on; docs/models.md says the same."""
+    variants, sizes = BY_POLICY
+    plain = problem.distance is None and problem.vehicles is None and problem.customers in sizes
+    return plain and variant_of(problem).name in variants and models.choose(problem) is not None
 
 
 def _has_gpu() -> bool:

@@ -72,7 +72,7 @@ class Helpers:
         self._all = [
             subprocess.Popen(
                 [sys.executable, "-m", "ndsvrp.train.drawing"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                env=os.environ | paths,
+                env=os.environ | paths, process_group=0,  # signals are for the training: it still finishes its batch
             )
             for _ in range(count)
         ]  # fmt: skip
@@ -109,7 +109,8 @@ def _send(pipe: Any, value: Any) -> None:
 
 def _work() -> None:
     """Batch after batch, until nobody asks for one any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the training: it still finishes its batch
+    for ending in (signal.SIGINT, signal.SIGTERM):  # sent to all; they end when nobody asks any more
+        signal.signal(ending, signal.SIG_IGN)
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed does not get in between
     try:
