@@ -12,6 +12,7 @@ import torch
 
 from ndsvrp import Problem, Situation
 from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.errors import EngineError
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy, rollout
 from ndsvrp.policy.draws import Draws, draw
@@ -258,6 +259,22 @@ def test_policy_in_parts(
     monkeypatch.setattr(rollout, "PART", part)
     assert np.array_equal(Policy(tiny())(situation(problem, chains=5, threads=threads)), whole)
     assert sorted(len(inputs.nodes) for inputs in sampled) == sorted(sizes)
+
+
+def test_too_little_memory_for_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line that says what would fit."""
+    policy = Policy(tiny())
+
+    def full(*arguments: Any, **options: Any) -> Any:
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr(policy, "sampler", full)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (2**20, 2**30))
+    problem = generate("cvrp", 12, seed=1)[0]
+    fit = int(0.9 * 2**20) // (13 * 40 * policy.network.config.width)
+    with pytest.raises(EngineError, match=rf"3 chains of 12 customers: about {fit} would fit$"):
+        policy(situation(problem))
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
