@@ -144,6 +144,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     const i32 unit = round + warp * parts;
     const i32 first = unit * 32 + lane / 4;  // the lane's rows: this one and every 8th after it
     Asking asking;
+    sync_block();  // all have read whether the round before had to be done again
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) {
       const i32 row = least(first + i / 4 * 16 + i % 2 * 8, nodes - 1);
@@ -160,6 +161,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       if (*again == 0) break;
       sync_block();
       *again = 0;
+      sync_block();
       float most[2][2] = {{-kNobody, -kNobody}, {-kNobody, -kNobody}};
       for_all(unit >= units, [&](i32 row, i32) { asking.find_most(most, keys, row, lane); });
       for (i32 i = 0; i < 4; ++i)

@@ -768,7 +768,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
 #pragma unroll
   for (i32 i = 0; i < 2 * kSets; ++i) {
     const i32 q = i / 2, r = i % 2;
-    if (t == 0 && first + 16 * q + g + 8 * r < rollouts)
+    if (warp < busy && t == 0 && first + 16 * q + g + 8 * r < rollouts)
       log_probability[rollout[q][r]] = rows[q][r].chances * kLn2;
   }
 }

@@ -83,6 +83,7 @@ class EmulatedDevice:
     def launch(self, kernel: tuple[str, Macros], grid: int, threads: int, shared: int, *arguments: Any) -> None:
         """Runs to the end."""
         name, macros = kernel
+        assert shared <= self.shared_limit, f"{name} asks for {shared} bytes of shared memory"
         if macros not in self._libraries:
             self._libraries[macros] = _compile(macros)
         words = np.array([int(_argument(a)) for a in arguments], np.uint64)

@@ -67,6 +67,8 @@ def jobs() -> dict[str, list[str]]:
         for case in SANITIZED:
             checked = [sanitizer, "--tool", tool, *options, "--error-exitcode", "9", *python, *case, "--small"]
             out[f"{tool} {' '.join(case)}"] = checked
+        network = [sys.executable, str(ROOT / "tests/gpu/small_network.py")]
+        out[f"{tool} network"] = [sanitizer, "--tool", tool, *options, "--error-exitcode", "9", *network]
     for n in ("10000", "2000", "500"):
         out[f"large {n}"] = [*python, "large", n]
     out["special"] = [*python, "special"]

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpu import agree
 from gpu.emulated import COMPILER, EmulatedDevice
-from ndsvrp import Settings, Situation, Solution
+from ndsvrp import Problem, Settings, Situation, Solution
 from ndsvrp.engine import cuda as cuda_engine
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
@@ -250,6 +250,21 @@ def test_training_starts_from_what_was_packed() -> None:
         learning = prepare(each, problems, recipe, 7, 5, torch.device("cpu"), made=made)
         seen.append([part.tolist() for part in learning.shown().tensors()] + [learning.state.costs().tolist()])
     assert seen[0] == seen[1] == seen[2]
+
+
+def test_steps_that_touch_no_route() -> None:
+    """Customers that nobody serves make routes of their own, where distances come from a matrix."""
+    n = 20
+    matrix = np.random.default_rng(1).uniform(0.1, 1.0, (n + 1, n + 1))
+    np.fill_diagonal(matrix, 0.0)
+    problem = Problem(demand=np.r_[0.0, np.ones(n)], capacity=8.0, distance=matrix, prize=np.r_[0.0, np.full(n, 5.0)])
+    removed = np.array([[[10, 11, 12, 13]]], np.int32)
+    ends = []
+    for each in (engine("auto"), CpuEngine()):
+        state = start(each, [problem], [0], 1, init=Solution([[1, 2, 3]]))
+        each.rebuild(state, Recipe(removals=4, orders=2), removed, np.zeros((1, 1)), 1, 1)
+        ends.append(agree.everything(each, state))
+    assert ends[0] == ends[1]
 
 
 @pytest.mark.parametrize("variant", ["cvrp", "vrptw"])

@@ -41,6 +41,17 @@ def test_norm(
     case.norm(batch, nodes, width, skip)
 
 
+@pytest.mark.parametrize("nodes", [515, 770])
+def test_cards_with_less_shared_memory(nodes: int) -> None:
+    """99 KiB: what would fit without the room for sums is read twice, forward from 766 nodes on, backward from 511."""
+    Case(Kernels(EmulatedDevice(shared_limit=101_376)), "cpu").norm(1, nodes, 32, 0)
+
+
+def test_more_nodes_than_the_layers_are_for() -> None:
+    assert Kernels(EmulatedDevice()).reads(20_001) and not Kernels(EmulatedDevice()).reads(30_001)
+    assert not Kernels(EmulatedDevice(shared_limit=101_376)).reads(12_300)
+
+
 @pytest.mark.parametrize(("rows", "width"), [(1, 8), (7, 40), (33, 512), (900, 32)])
 def test_relu(case: Case, rows: int, width: int) -> None:
     case.relu(rows, width)

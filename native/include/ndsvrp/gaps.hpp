@@ -275,7 +275,8 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct Hands {
       carried = it ? load[slot] : carried;
     });
     i32 before = at.node[where], after = at.node[where + 1];
-    Ways there = ways_at(d, guest, where, low != kNever);
+    // Where no route was touched, the draft is rubbish.
+    Ways there = ways_at(d, guest, where, low != kNever && places > 0);
     NDS_UNROLL
     for (i32 i = 0; i < kFresh; ++i) {
       const bool it = fresh[i].key == first;

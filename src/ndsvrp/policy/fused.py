@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 MOST_HIDDEN = 2048  # width of a feed-forward part: eight numbers for each thread of a block
 
 
-def usable(network: Network, device: torch.device) -> Kernels | None:
+def usable(network: Network, nodes: Tensor) -> Kernels | None:
     """The kernels, where they can stand in for plain operations: on a GPU, in bfloat16, for widths they know."""
-    config = network.config
+    config, device = network.config, nodes.device
     low = torch.is_autocast_enabled(device.type) and torch.get_autocast_dtype(device.type) == torch.bfloat16
     fits = config.width % kernels.SLICE == 0 and config.feed_forward % 8 == 0 and config.feed_forward <= MOST_HIDDEN
-    return kernels.kernels_on(device) if low and fits else None
+    make = kernels.kernels_on(device) if low and fits else None
+    return make if make is not None and make.reads(nodes.shape[1]) else None
 
 
 def encode(make: Kernels, network: Network, inputs: Inputs, between: Callable[[], None]) -> Tensor:

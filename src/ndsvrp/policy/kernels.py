@@ -41,7 +41,9 @@ class Kernels:
         out = x.new_empty(batch, nodes - skip, width)
         statistics = (weight.new_empty(batch, width), weight.new_empty(batch, width))
         size = nodes * SLICE * 4
-        self._blocks("norm_forward", x, size, size <= KEPT, x, y, weight, bias, out, *statistics, nodes, width, skip)
+        self._blocks(
+            "norm_forward", x, size, self._keeps(size), x, y, weight, bias, out, *statistics, nodes, width, skip
+        )
         return out, statistics
 
     def norm_backward(
@@ -52,7 +54,7 @@ class Kernels:
         out, parts = torch.empty_like(x), weight.new_empty(2, batch, width)
         size = nodes * SLICE * 6
         self._blocks(
-            "norm_backward", x, size, size <= KEPT,
+            "norm_backward", x, size, self._keeps(size),
             gradient, x, y, weight, *statistics, out, parts, batch, nodes, width, skip,
         )  # fmt: skip
         of_weight, of_bias = parts.sum(dim=1)
@@ -85,7 +87,7 @@ class Kernels:
         to, sums = result.new_empty(batch, nodes, 3 * width), result.new_empty(batch, width, dtype=torch.float32)
         size = nodes * SLICE * 2
         arguments = (gradient, result, previous, following, to, sums, nodes, width)
-        self._blocks("message_backward", result, size, size <= KEPT, *arguments)
+        self._blocks("message_backward", result, size, self._keeps(size), *arguments)
         return to, sums.sum(dim=0)
 
     def tour(self, parts: Tensor, bias: Tensor, solution: tuple[Tensor, ...], *, mean: bool) -> Tensor:
@@ -108,6 +110,13 @@ class Kernels:
             gradient, result, *solution, to, sums, nodes, width, last=int(mean),
         )  # fmt: skip
         return to, sums.sum(dim=0)
+
+    def reads(self, nodes: int) -> bool:
+        """Whether the kernels of the layers are for so many: `tour` has a word for each in shared memory, and more."""
+        return RESERVED + 4 * (2 * nodes + 1) <= self.device.shared_limit  # type: ignore[no-any-return]
+
+    def _keeps(self, size: int) -> bool:
+        return size <= min(KEPT, self.device.shared_limit - RESERVED)  # type: ignore[no-any-return]
 
     def attends(self, nodes: int, width: int, heads: int, *, gradient: bool) -> bool:
         """Whether `attention` is for such."""
@@ -172,7 +181,7 @@ def _rounded(nodes: int) -> int:
 
 
 def kernels_on(device: torch.device) -> Kernels | None:
-    """Those of a GPU; None, with a warning, where they cannot be compiled."""
+    """Those of a GPU; None, with a warning, where there is no compiler for them."""
     if device.type != "cuda":
         return None
     return _kernels_of(torch.cuda.current_device())

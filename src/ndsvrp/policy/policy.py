@@ -41,10 +41,13 @@ class Policy:
         inputs = self._static(situation).showing(situation.view)
         shape = len(inputs.nodes), situation.rollouts, situation.removals
         draws = self._draws(situation.random, *shape)
+        fits = True
         try:
             rollouts = self.sampler(inputs, draws, threads=situation.threads, deadline=situation.deadline)
         except torch.cuda.OutOfMemoryError:
-            raise self._too_many(*inputs.nodes.shape[:2]) from None
+            fits = False
+        if not fits:  # out here, where what was raised does not hold on to what it had made
+            raise self._too_many(*inputs.nodes.shape[:2])
         if rollouts is None:
             return np.empty((shape[0], 0, shape[2]), np.int32)
         stays = isinstance(situation.view[0], torch.Tensor)

@@ -28,15 +28,17 @@ class Recorded:
         before = [tensor.clone() for tensor in changed]
         apart: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         apart.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(apart):
-            for _ in range(WARM_UPS):
-                function(*self._inputs)
-        torch.cuda.current_stream().wait_stream(apart)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            self._outputs = function(*self._inputs)
-        for tensor, value in zip(changed, before, strict=True):
-            tensor.copy_(value)
+        try:
+            with torch.cuda.stream(apart):
+                for _ in range(WARM_UPS):
+                    function(*self._inputs)
+            torch.cuda.current_stream().wait_stream(apart)
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._outputs = function(*self._inputs)
+        finally:
+            for tensor, value in zip(changed, before, strict=True):
+                tensor.copy_(value)
 
     def __call__(self, *inputs: Tensor) -> Any:
         """Replay with these inputs."""
@@ -82,10 +84,10 @@ class Recordings:
     def _record(self, function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Recorded:
         try:
             return Recorded(function, inputs, self._changed)
-        except torch.cuda.OutOfMemoryError:  # others keep memory for themselves
-            self._made.clear()
-            torch.cuda.empty_cache()
-            return Recorded(function, inputs, self._changed)
+        except torch.cuda.OutOfMemoryError:
+            self._made.clear()  # they keep memory for themselves
+        torch.cuda.empty_cache()  # out here, where what was raised does not hold on to what it had made
+        return Recorded(function, inputs, self._changed)
 
 
 def low_precision(device: torch.device) -> torch.autocast:

@@ -1,0 +1,46 @@
+"""The kernels of the network on a GPU at small sizes, for the sanitizers of CUDA: encoding, selecting, gradients.
+
+python tests/gpu/small_network.py
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.generate import generate
+from ndsvrp.policy import Network, NetworkConfig
+from ndsvrp.policy.decoding import FusedDecoder
+from ndsvrp.policy.draws import draw_by_number, key_of
+from ndsvrp.policy.inputs import static_inputs
+from ndsvrp.policy.kernels import kernels_on
+from ndsvrp.policy.recorded import low_precision
+from ndsvrp.search.plane import plane
+from ndsvrp.search.start import start
+
+
+def main() -> None:
+    device, bits = torch.device("cuda"), NetworkConfig().seed_bits
+    kernels = kernels_on(device)
+    assert kernels is not None
+    network = Network(NetworkConfig()).to(device)
+    for customers, rollouts in ((70, 40), (9, 3)):
+        problems = generate("pcvrp", customers, count=2, seed=3)
+        engine = CudaEngine()
+        state = start(engine, problems, np.arange(2), 1, rounds=2)
+        inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), device)
+        inputs = inputs.showing(engine.device_view(state))
+        seeds, uniforms = draw_by_number(0, 2, key_of(1), rollouts, 5, bits, device)
+        with low_precision(device):
+            with torch.no_grad():
+                removed, _ = FusedDecoder(network, kernels.device)(inputs, seeds, uniforms)
+            loss = network(inputs, removed[:, :1], seeds[:, :1]).mean()
+        loss.backward()
+        torch.cuda.synchronize()
+        assert (removed.sort(dim=-1).values.diff(dim=-1) > 0).all()
+    print("network passed")
+
+
+if __name__ == "__main__":
+    main()
