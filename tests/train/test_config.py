@@ -119,7 +119,7 @@ def test_configurations_for_a_gpu(problem: str) -> None:
     assert {source.where() for source in config.data} == {"uniform", "clustered"}
     whole = Share.of(config.train.batch, 0, 1)
     sizes = {n: whole.halved(n, config.train.batch_customers).batch for n in (100, 200, 500, 1000)}
-    assert sizes == {100: 1024, 200: 512, 500: 256, 1000: 128}
+    assert sizes == {100: 512, 200: 512, 500: 256, 1000: 128}
     chances = dict.fromkeys(sizes, 0.0)
     for source in config.data:
         for n in source.customers:
