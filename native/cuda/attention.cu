@@ -196,6 +196,19 @@ struct Known {
   i32 nodes, lane;
 };
 
+// Slopes of 32 nodes from `row` on, to their queries, keys or values among (nodes, 3 width).
+NDS_FN void store_rows(const Known& k, i32 row, const float (&slopes)[2][2][4], float scale,
+                       bf16* to, i32 width) {
+#pragma unroll
+  for (i32 i = 0; i < 8; ++i) {
+    const i32 t = i / 4, r = i / 2 % 2, d = i % 2;
+    const i32 here = row + 16 * t + 8 * r + k.lane / 4;
+    if (here >= k.nodes) continue;
+    const float (&a)[4] = slopes[t][d];
+    store_pair(to + i64(here) * 3 * width + 8 * d, k.lane, a[2 * r] * scale, a[2 * r + 1] * scale);
+  }
+}
+
 // One pair of nodes: its chance in place of its score; the slope of its score in place of that of
 // its chance.
 NDS_FN void slope_of(float& score, float& toward, float logarithm, float along) {
@@ -247,21 +260,8 @@ NDS_FN void keys_and_values(const Known& k, i32 row, bf16* to, i32 width) {
       multiply(to_key[t][1], left, query[2], query[3]);
     }
   }
-#pragma unroll
-  for (i32 t = 0; t < 2; ++t) {
-#pragma unroll
-    for (i32 r = 0; r < 2; ++r) {
-      const i32 here = row + 16 * t + 8 * r + k.lane / 4;
-      if (here >= k.nodes) continue;
-      bf16* node = to + i64(here) * 3 * width;
-#pragma unroll
-      for (i32 d = 0; d < 2; ++d) {
-        const float (&a)[4] = to_key[t][d], (&b)[4] = to_value[t][d];
-        store_pair(node + width + 8 * d, k.lane, a[2 * r] * kScale, a[2 * r + 1] * kScale);
-        store_pair(node + 2 * width + 8 * d, k.lane, b[2 * r], b[2 * r + 1]);
-      }
-    }
-  }
+  store_rows(k, row, to_key, kScale, to + width, width);
+  store_rows(k, row, to_value, 1.0f, to + 2 * width, width);
 }
 
 // Slopes of 32 queries from `row` on.
@@ -305,20 +305,7 @@ NDS_FN void queries(const Known& k, i32 row, bf16* to, i32 width) {
       multiply(to_query[t][1], left, key[2], key[3]);
     }
   }
-#pragma unroll
-  for (i32 t = 0; t < 2; ++t) {
-#pragma unroll
-    for (i32 r = 0; r < 2; ++r) {
-      const i32 here = row + 16 * t + 8 * r + k.lane / 4;
-      if (here >= k.nodes) continue;
-#pragma unroll
-      for (i32 d = 0; d < 2; ++d) {
-        const float (&a)[4] = to_query[t][d];
-        store_pair(to + i64(here) * 3 * width + 8 * d, k.lane, a[2 * r] * kScale,
-                   a[2 * r + 1] * kScale);
-      }
-    }
-  }
+  store_rows(k, row, to_query, kScale, to, width);
 }
 
 }  // namespace

@@ -259,6 +259,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   store(out + i64(row) * width + channel, pack(value));
 }
 
+namespace {
+
+// Of what went into a ReLU, from that of its result.
+NDS_FN Eight slope_at(const bf16* gradient, const bf16* result, i64 at) {
+  return where_positive(load(gradient + at), load(result + at));
+}
+
+}  // namespace
+
 // gradient, result: (B, nodes, width) of `out` above; to: (B, nodes, 3 width), of `parts`; sums:
 // (B, width), per instance what belongs to the bias. A customer is heard by the one after and by
 // the one before it, the depot by everybody beside it and by those in no route. kept: (nodes,
@@ -271,10 +280,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const i32 part = i32(threadIdx.x) % kRow;
   const i64 at = slice.instance * nodes * width + slice.channel;
   Eight* rows = reinterpret_cast<Eight*>(shared_memory() + kReserved);
-  const auto slope = [&](i32 row) {
-    return where_positive(load(gradient + at + i64(row) * width),
-                          load(result + at + i64(row) * width));
-  };
+  const auto slope = [&](i32 row) { return slope_at(gradient, result, at + i64(row) * width); };
   bf16* mine = to + slice.instance * nodes * 3 * width + slice.channel;
   float totals[24];
 #pragma unroll
@@ -433,8 +439,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   for (i32 i = 0; i < 8; ++i) totals[i] = 0.0f;
 #pragma unroll 4
   for (i32 row = slice.row; row < nodes; row += kStep) {
-    const Eight own = where_positive(load(gradient + at + i64(row) * width),
-                                     load(result + at + i64(row) * width));
+    const Eight own = slope_at(gradient, result, at + i64(row) * width);
     store(mine + i64(row) * 2 * width, own);
     if (route[slice.instance * nodes + row] < 0)
       store(mine + i64(row) * 2 * width + width, Eight{});

@@ -27,7 +27,7 @@ from ndsvrp.engine.cpu import (
     solution_of,
 )
 from ndsvrp.engine.cuda_state import CudaState, Group, block_of_numbers
-from ndsvrp.engine.device import INSTANCE, PLAN, Device, Macros
+from ndsvrp.engine.device import INSTANCE, PLAN, Device, Macros, room_for
 from ndsvrp.engine.packed import Packed, PackedGroup, pack, upload
 from ndsvrp.engine.placement import (
     EVALUATE_THREADS,
@@ -88,10 +88,10 @@ class CudaEngine:
             instances = upload(torch, packed)
             memory = torch.zeros((count, bytes_each), dtype=torch.uint8, device="cuda")
         except torch.cuda.OutOfMemoryError:
-            free, _ = torch.cuda.mem_get_info()
+            free, fit = room_for(torch, bytes_each)
             raise EngineError(
                 f"{count} chains of {shape.customers} customers need {count * bytes_each / 2**30:.1f} GiB of GPU "
-                f"memory and {free / 2**30:.1f} are free: {int(0.9 * free) // bytes_each} chains would fit"
+                f"memory and {free:.1f} are free: {fit} chains would fit"
             ) from None
 
         def ints(values: npt.ArrayLike) -> Any:
@@ -342,10 +342,10 @@ class CudaEngine:
             try:
                 memory = torch.zeros(need, dtype=torch.uint8, device="cuda")
             except torch.cuda.OutOfMemoryError:
-                free, _ = torch.cuda.mem_get_info()
+                free, fit = room_for(torch, layout.scratch)
                 raise EngineError(
                     f"working memory of {need / 2**30:.1f} GiB for {blocks} chains at a time does not fit into the "
-                    f"{free / 2**30:.1f} GiB of GPU memory that are free: {int(0.9 * free) // layout.scratch} would fit"
+                    f"{free:.1f} GiB of GPU memory that are free: {fit} would fit"
                 ) from None
             group.scratch = ((layout, blocks), memory)
         return group.scratch[1]

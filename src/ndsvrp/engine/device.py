@@ -119,16 +119,13 @@ class Device:
     @cached_property
     def versions(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Of CUDA: what the driver supports, what the compiler makes."""
-        from cuda.bindings import driver, nvrtc
-
-        _, supported = driver.cuDriverGetVersion()
-        _, major, minor = nvrtc.nvrtcVersion()
-        if supported // 1000 < major:
+        supported, made = _versions()
+        if supported[0] < made[0]:
             raise EngineError(
-                f"the NVIDIA driver is too old: it supports CUDA {supported // 1000}, the installed compiler is of "
-                f"CUDA {major}; update the driver, or install 'cuda-core' for CUDA {supported // 1000}"
+                f"the NVIDIA driver is too old: it supports CUDA {supported[0]}, the installed compiler is of "
+                f"CUDA {made[0]}; update the driver, or install 'cuda-core' for CUDA {supported[0]}"
             )
-        return (supported // 1000, supported % 1000 // 10), (major, minor)
+        return supported, made
 
     def _load(self, file: str, macros: Macros) -> Any:
         cached = cache_folder() / f"{file}-{self._hash(file, macros)}.cubin"
@@ -193,7 +190,7 @@ def _import_cuda_core() -> Any:
 def available() -> bool:
     """Whether there is a GPU that can be used, and what it takes. Where there is none, nobody waits for torch."""
     try:
-        from cuda.bindings import driver, nvrtc
+        from cuda.bindings import driver
 
         driver.cuInit(0)
         _, count = driver.cuDeviceGetCount()
@@ -201,11 +198,24 @@ def available() -> bool:
             return False
         _import_cuda_core()
         torch = _import_torch()
-        _, supported = driver.cuDriverGetVersion()
-        _, major, _ = nvrtc.nvrtcVersion()
-        return bool(supported // 1000 >= major and torch.cuda.get_device_properties().major >= CAPABILITY)
+        supported, made = _versions()
+        return bool(supported[0] >= made[0] and torch.cuda.get_device_properties().major >= CAPABILITY)
     except (ImportError, RuntimeError, EngineError):
         return False
+
+
+def _versions() -> tuple[tuple[int, int], tuple[int, int]]:
+    from cuda.bindings import driver, nvrtc
+
+    _, supported = driver.cuDriverGetVersion()
+    _, major, minor = nvrtc.nvrtcVersion()
+    return (supported // 1000, supported % 1000 // 10), (major, minor)
+
+
+def room_for(torch: Any, each: int) -> tuple[float, int]:
+    """GiB of GPU memory that are free, and how many things of so many bytes would fit."""
+    free, _ = torch.cuda.mem_get_info()
+    return free / 2**30, int(0.9 * free) // each
 
 
 def sources() -> tuple[Path, Path]:

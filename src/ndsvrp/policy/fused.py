@@ -9,6 +9,7 @@ linear in; and what is added to all nodes alike just before a normalisation (a b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +24,7 @@ from ndsvrp.policy.kernels import Kernels
 if TYPE_CHECKING:
     from ndsvrp.policy.network import Attention, MessagePassing, Network, TourEncoding
 
+Kernel = Callable[..., Any]
 MOST_HIDDEN = 2048  # width of a feed-forward part: eight numbers for each thread of a block
 
 
@@ -73,13 +75,19 @@ def _layer(
         merged, norm = None, attention.norm_after
     else:
         reader: MessagePassing | TourEncoding = layer
-        read = Tour if hasattr(reader, "mean") else Message
-        merged, norm = (
-            _apply(read, make, parts, reader.merge.bias, solution, getattr(reader, "mean", None)),
-            reader.norm,
-        )
+        merged, norm = _apply(Reading, *_reading(make, reader, solution), parts, reader.merge.bias), reader.norm
     last = layer.feed_forward[2].bias
     return _apply(FeedForward, make, h, merged, *inner, *bias, *outer, last, norm.weight, norm.bias, skip)
+
+
+def _reading(make: Kernels, reader: Any, solution: tuple[Tensor, ...]) -> tuple[Kernel, Kernel]:
+    """The kernels by which a layer reads solutions, there and back."""
+    how: dict[str, Any]
+    if hasattr(reader, "mean"):
+        how = {"solution": solution, "mean": reader.mean}
+        return partial(make.tour, **how), partial(make.tour_backward, **how)
+    how = {"previous": solution[0], "following": solution[1]}
+    return partial(make.message, **how), partial(make.message_backward, **how)
 
 
 # --- weights ----------------------------------------------------------------------------------
@@ -232,50 +240,21 @@ class FeedForward(Function):
         )  # fmt: skip
 
 
-class Message(Function):
-    """What a customer makes of itself and its neighbours, `kernels.message`."""
+class Reading(Function):
+    """What a customer makes of itself and of others in its solution: a kernel, and the one that goes back."""
 
     @staticmethod
-    def forward(ctx: Any, make: Kernels, parts: Tensor, bias: Tensor, solution: tuple[Tensor, ...], _: Any) -> Tensor:
-        """(B, N, 3 D) to (B, N, D)."""
-        out = make.message(parts, bias, *solution[:2])
-        ctx.make, ctx.solution = make, solution
+    def forward(ctx: Any, read: Kernel, go_back: Kernel, parts: Tensor, bias: Tensor) -> Tensor:
+        """(B, N, 3 D) with neighbours, (B, N, 2 D) with a route, to (B, N, D)."""
+        out: Tensor = read(parts, bias)
+        ctx.go_back = go_back
         ctx.save_for_backward(out)
         return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
         """Gradients of the tensors above."""
-        return (
-            None,
-            *ctx.make.message_backward(gradient.contiguous(), *ctx.saved_tensors, *ctx.solution[:2]),
-            None,
-            None,
-        )
-
-
-class Tour(Function):
-    """What a customer makes of itself and its route, `kernels.tour`."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, make: Kernels, parts: Tensor, bias: Tensor, solution: tuple[Tensor, ...], mean: bool
-    ) -> Tensor:
-        """(B, N, 2 D) to (B, N, D)."""
-        out = make.tour(parts, bias, solution, mean=mean)
-        ctx.make, ctx.solution, ctx.mean = make, solution, mean
-        ctx.save_for_backward(out)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        """Gradients of the tensors above."""
-        return (
-            None,
-            *ctx.make.tour_backward(gradient.contiguous(), *ctx.saved_tensors, ctx.solution, mean=ctx.mean),
-            None,
-            None,
-        )
+        return None, None, *ctx.go_back(gradient.contiguous(), *ctx.saved_tensors)
 
 
 def _attention(make: Kernels, projected: Tensor, heads: int) -> Tensor:

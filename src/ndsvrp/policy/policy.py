@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ndsvrp.engine.device import room_for
 from ndsvrp.errors import EngineError
 from ndsvrp.metric import Floats
 from ndsvrp.policy.draws import Draws, draw_by_number
@@ -58,10 +59,9 @@ class Policy:
 
     def _too_many(self, chains: int, nodes: int) -> EngineError:
         torch.cuda.empty_cache()
-        free, _ = torch.cuda.mem_get_info()
-        fit = int(0.9 * free) // (nodes * BYTES_PER_CHANNEL * self.network.config.width)
+        free, fit = room_for(torch, nodes * BYTES_PER_CHANNEL * self.network.config.width)
         return EngineError(
-            f"{free / 2**30:.1f} GiB of GPU memory are free, too few for the network to look at {chains} chains of "
+            f"{free:.1f} GiB of GPU memory are free, too few for the network to look at {chains} chains of "
             f"{nodes - 1} customers: about {fit} would fit"
         )
 
