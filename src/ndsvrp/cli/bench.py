@@ -75,8 +75,9 @@ def run_command(
 
     if out is not None:
         _prepare(out)
-    if device not in DEVICES[1:]:
-        raise NdsError(f"--device: one of {', '.join(DEVICES[1:])}, not '{device}'")
+    for option, given, known in (("--device", device, DEVICES[1:]), ("--ruin", ruin, RUINS)):
+        if given is not None and given not in known:
+            raise NdsError(f"{option}: one of {', '.join(known)}, not '{given}'")
     asked: dict[str, Any] = {"device": device, "ruin": ruin, "model": model, "chains": chains}
     how = {name: value for name, value in asked.items() if value is not None} | parse_changes(changes or [])
     rows = run(set_path, solvers.split(","), time, instances, seed, out, jobs, _print_row, how, together)
