@@ -142,7 +142,7 @@ template <i32 N> NDS_FN void share(float* values, i32 lane, i32 bit) {
   for (i32 i = 0; i < N / 2; ++i) {
     const float kept = upper ? values[i + N / 2] : values[i];
     const float given = upper ? values[i] : values[i + N / 2];
-    values[i] = kept + __int_as_float(__shfl_xor_sync(~0u, __float_as_int(given), bit));
+    values[i] = kept + __shfl_xor_sync(~0u, given, bit);
   }
 }
 

@@ -156,13 +156,7 @@ constexpr float kLeast = 0x1p-100f, kMost = 0x1p100f;
 
 // Of the four lanes that share a row.
 NDS_FN float most_of_row(float value) {
-  for (i32 bit = 1; bit < 4; bit *= 2)
-    value = larger(value, __int_as_float(__shfl_xor_sync(~0u, __float_as_int(value), bit)));
-  return value;
-}
-NDS_FN float sum_of_row(float value) {
-  for (i32 bit = 1; bit < 4; bit *= 2)
-    value += __int_as_float(__shfl_xor_sync(~0u, __float_as_int(value), bit));
+  for (i32 bit = 1; bit < 4; bit *= 2) value = larger(value, __shfl_xor_sync(~0u, value, bit));
   return value;
 }
 

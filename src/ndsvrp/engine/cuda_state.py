@@ -33,7 +33,6 @@ class Group:
     memory: Any  #: (m, bytes) the chains
     records: Any  #: (m, 9) int64, their numbers
     made: Any  #: (m,) int32 steps made by the last call; -1 for good if one found too little room
-    keep: list[Any] = field(default_factory=list)  #: arrays that the records point to
     plans: dict[Any, Any] = field(default_factory=dict)
     scratch: Any = None
 
