@@ -18,7 +18,8 @@ inline namespace NDS_ISA {
 
 constexpr i32 kTiles = NDS_WIDTH / 16;           // also heads: a head is 16 wide
 constexpr i32 kSeedTiles = NDS_SEED_WIDTH / 16;  // of the layer that the seed goes into
-constexpr i32 kScratch = kTiles > kSeedTiles ? kTiles : kSeedTiles;
+// Tiles in and out of 16 units of it, read some ahead; the last of them are not used.
+constexpr i32 kSeedAhead = 6, kSeedTurn = (2 * kTiles + kSeedAhead) / kSeedAhead * kSeedAhead;
 constexpr i32 kSets = NDS_SETS;  // of 16 rollouts, in a warp
 constexpr i32 kSpan = 64;        // customers that attention takes at once
 constexpr i32 kPair = 32;        // customers that the pointer takes at once
@@ -31,9 +32,8 @@ constexpr i32 kByHand = 0;         // of 8 exponentials of attention
 // Layers in the order of their use: right sides, and biases as four numbers per lane of a row.
 struct Layers {
   static constexpr i32 recall = 0, query = recall + 3 * kTiles * kTiles,
-                       combine = query + kTiles * kTiles, seed_in = combine + kTiles * kTiles,
-                       seed_out = seed_in + kSeedTiles * (kTiles + 1),
-                       end = seed_out + kTiles * kSeedTiles;
+                       combine = query + kTiles * kTiles, seed = combine + kTiles * kTiles,
+                       end = seed + kSeedTiles * kSeedTurn;
 };
 struct Biases {
   static constexpr i32 recall = 0, query = 3 * kTiles, combine = query + kTiles,
@@ -119,7 +119,7 @@ struct Own {
   u32* words;   // taken: per set and span a word for every lane
   i32 spans, lane;
 
-  static constexpr i32 kLefts = kTiles + kScratch;
+  static constexpr i32 kLefts = 2 * kTiles;
   NDS_FN Left& hidden(i32 q, i32 k) const { return lefts[(q * kLefts + k) * 32]; }
   NDS_FN Left& scratch(i32 q, i32 k) const { return lefts[(q * kLefts + kTiles + k) * 32]; }
   // A lane's customers of a span, of two rows. Their bits stand such that, moved up by i, those of
@@ -132,12 +132,10 @@ struct Own {
   static NDS_FN u32 bit(i32 row, i32 c) { return 1u << (row / 8 * 16 + c % 2 * 8 + 7 - c / 8 % 8); }
 };
 
-// What a rollout knows of its selections; lanes hold those of two rows of each set.
+// The customer that a rollout selected last, and what the pointer asks of it. -1: none yet.
 struct Row {
-  i32 last;       // -1: nothing selected yet
-  float x, y;     // of the last
-  float route;    // of the last, or kNoRoute
-  float chances;  // log2 of the probability so far
+  i32 last;
+  float x, y, route;  // its route, or kNoRoute
 };
 
 // Whom the lane has drawn of its share of a row.
@@ -188,19 +186,24 @@ struct Draw {
   }
 };
 
+// Sums that begin with a bias.
+NDS_FN void begin(Sum (&sum)[kSets], const Four& bias) {
+#pragma unroll
+  for (i32 q = 0; q < kSets; ++q) {
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] = bias.value[i / 4 * 2 + i % 2];
+  }
+}
+
 // A layer: `given(q, k)` on the left, `done(j, sums)` with 16 outputs of all sets.
-template <i32 inputs, i32 outputs, bool apart, class Given, class Done>
+template <i32 inputs, i32 outputs, class Given, class Done>
 NDS_FN void layer(const Right* weight, const Four* bias, Given given, Done done) {
   Stream<ahead_of(inputs)> stream(weight);
   Four next = *bias;
-#pragma unroll(apart ? outputs : 1)
+#pragma unroll 1
   for (i32 j = 0; j < outputs; ++j) {
     Sum sum[kSets];
-#pragma unroll
-    for (i32 q = 0; q < kSets; ++q) {
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] = next.value[i / 4 * 2 + i % 2];
-    }
+    begin(sum, next);
     next = bias[(j + 1) * 4];
 #pragma unroll
     for (i32 k = 0; k < inputs; ++k) {
@@ -273,7 +276,7 @@ NDS_FN void recall(const Own& own, const Weights& weights, const bf16* const (&f
 
 // Questions of all heads, to `scratch`.
 NDS_FN void ask(const Own& own, const Weights& weights) {
-  layer<kTiles, kTiles, false>(
+  layer<kTiles, kTiles>(
       weights.layer(Layers::query), weights.bias(Biases::query),
       [&](i32 q, i32 k) { return own.hidden(q, k); },
       [&](i32 j, Sum(&sum)[kSets]) {
@@ -380,53 +383,75 @@ NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
 }
 
 // What was heard, and the residual that makes rollouts differ by their seed: from `scratch` to
-// `scratch`, in the size that the pointer's scores want.
+// `scratch`, in the size that the pointer's scores want. Units of the residual's inner layer are
+// used up 16 at a time, as they come.
 NDS_FN void think(const Own& own, const Weights& weights, const Left (&seed)[kSets]) {
-  Left glimpse[kSets][kTiles];
-  auto read = [&] {
-#pragma unroll
-    for (i32 i = 0; i < kSets * kTiles; ++i)
-      glimpse[i / kTiles][i % kTiles] = own.scratch(i / kTiles, i % kTiles);
-  };
-  auto given = [&](i32 q, i32 k) { return k < kTiles ? glimpse[q][k % kTiles] : seed[q]; };
-  read();
-  layer<kTiles, kTiles, false>(weights.layer(Layers::combine), weights.bias(Biases::combine), given,
-                               [&](i32 j, const Sum(&sum)[kSets]) {
-#pragma unroll
-                                 for (i32 q = 0; q < kSets; ++q)
-                                   own.scratch(q, j) = as_left(sum[q]);
-                               });
-  read();
-  layer<kTiles + 1, kSeedTiles, false>(weights.layer(Layers::seed_in),
-                                       weights.bias(Biases::seed_in), given,
-                                       [&](i32 j, Sum(&sum)[kSets]) {
-#pragma unroll
-                                         for (i32 q = 0; q < kSets; ++q) {
-                                           for (i32 i = 0; i < 8; ++i) {
-                                             float& s = sum[q].at[i / 4][i % 4];
-                                             s = s > 0.0f ? s : 0.0f;
-                                           }
-                                           own.scratch(q, j) = as_left(sum[q]);
-                                         }
-                                       });
-  const float shorter = root_of(1.0f / NDS_WIDTH);
-  layer<kSeedTiles, kTiles, true>(
-      weights.layer(Layers::seed_out), weights.bias(Biases::seed_out),
-      [&](i32 q, i32 k) { return own.scratch(q, k); },
-      [&](i32 j, Sum(&sum)[kSets]) {
-#pragma unroll
-        for (i32 q = 0; q < kSets; ++q) {
-          const Sum before = as_sum(glimpse[q][j]);
-          for (i32 i = 0; i < 8; ++i) {
-            float& s = sum[q].at[i / 4][i % 4];
-            s = (s + before.at[i / 4][i % 4]) * shorter;
-          }
-          glimpse[q][j] = as_left(sum[q]);
-        }
-      });
+  Left heard[kSets][kTiles];
 #pragma unroll
   for (i32 i = 0; i < kSets * kTiles; ++i)
-    own.scratch(i / kTiles, i % kTiles) = glimpse[i / kTiles][i % kTiles];
+    heard[i / kTiles][i % kTiles] = own.scratch(i / kTiles, i % kTiles);
+  layer<kTiles, kTiles>(
+      weights.layer(Layers::combine), weights.bias(Biases::combine),
+      [&](i32 q, i32 k) { return heard[q][k]; },
+      [&](i32 j, const Sum(&sum)[kSets]) {
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) own.scratch(q, j) = as_left(sum[q]);
+      });
+  Sum out[kTiles][kSets];
+  const Four* bias = weights.bias(Biases::seed_out);
+#pragma unroll
+  for (i32 j = 0; j < kTiles; ++j) {
+    begin(out[j], bias[j * 4]);
+#pragma unroll
+    for (i32 q = 0; q < kSets; ++q) {
+      const Sum glimpse = as_sum(own.scratch(q, j));
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) out[j][q].at[i / 4][i % 4] += glimpse.at[i / 4][i % 4];
+    }
+  }
+  Stream<kSeedAhead> stream(weights.layer(Layers::seed));
+  bias = weights.bias(Biases::seed_in);
+#pragma unroll 1
+  for (i32 unit = 0; unit < kSeedTiles; ++unit) {
+    Sum in[kSets];
+    begin(in, bias[unit * 4]);
+#pragma unroll
+    for (i32 k = 0; k <= kTiles; ++k) {
+      stream.give(k, [&](const Right& right) {
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q)
+          multiply(in[q], k < kTiles ? own.scratch(q, k % kTiles) : seed[q], right);
+      });
+    }
+    Left inner[kSets];
+#pragma unroll
+    for (i32 q = 0; q < kSets; ++q) {
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) {
+        float& s = in[q].at[i / 4][i % 4];
+        s = larger(s, 0.0f);
+      }
+      inner[q] = as_left(in[q]);
+    }
+#pragma unroll
+    for (i32 j = 0; j < kTiles; ++j) {
+      stream.give(kTiles + 1 + j, [&](const Right& right) {
+#pragma unroll
+        for (i32 q = 0; q < kSets; ++q) multiply(out[j][q], inner[q], right);
+      });
+    }
+#pragma unroll
+    for (i32 i = 2 * kTiles + 1; i < kSeedTurn; ++i) stream.give(i, [](const Right&) {});
+    stream.pass(kSeedTurn);
+  }
+  const float shorter = root_of(1.0f / NDS_WIDTH);
+#pragma unroll
+  for (i32 i = 0; i < kSets * kTiles; ++i) {
+    Sum& sum = out[i % kTiles][i / kTiles];
+#pragma unroll
+    for (i32 n = 0; n < 8; ++n) sum.at[n / 4][n % 4] *= shorter;
+    own.scratch(i / kTiles, i % kTiles) = as_left(sum);
+  }
 }
 
 // What the pointer says of customers: logits, and who is drawn by them.
@@ -495,7 +520,7 @@ struct Pointing {
     }
   }
 
-  // Everyone's draw by the keys of their rows.
+  // Everyone's draw by the keys of their rows; log2 of its probability is added to `chances`.
   NDS_FN void draw(const Row (&rows)[kSets][2], const u32 (&keys)[kSets][2], i32 (&drawn)[kSets][2],
                    float (&chances)[kSets][2]) const {
     float level[kSets][2];
@@ -513,6 +538,7 @@ struct Pointing {
         draws[q][r].see(weights, number);
       });
       bool apt = true;
+      float chance[kSets][2];
 #pragma unroll
       for (i32 i = 0; i < 2 * kSets; ++i) {
         Draw& one = draws[i / 2][i % 2];
@@ -520,9 +546,13 @@ struct Pointing {
         one.meet(keys[i / 2][i % 2]);
         apt = apt && one.sum > kLeast && one.sum < kMost;
         drawn[i / 2][i % 2] = one.customer;
-        chances[i / 2][i % 2] = log_of_two(one.weight[0]) - log_of_two(one.sum);
+        chance[i / 2][i % 2] = log_of_two(one.weight[0]) - log_of_two(one.sum);
       }
-      if (sure || __ballot_sync(~0u, !apt) == 0) return;
+      if (sure || __ballot_sync(~0u, !apt) == 0) {
+#pragma unroll
+        for (i32 i = 0; i < 2 * kSets; ++i) chances[i / 2][i % 2] += chance[i / 2][i % 2];
+        return;
+      }
       // Now by the highest.
       float top[kSets][2];
 #pragma unroll
@@ -563,20 +593,20 @@ extern "C" __global__ void pack_weights(const float* recall, const float* query,
   if (tile < Layers::end) {
     // Outputs from 16 j on, inputs from 16 k on.
     const float* from;
-    i32 at, width = NDS_WIDTH, j, k;
+    i32 width = NDS_WIDTH, j, k;
     if (tile < Layers::query) {
       from = recall, k = tile % kTiles;
       j = tile / kTiles % 3 * kTiles + tile / kTiles / 3;
+    } else if (tile < Layers::seed) {
+      const bool asks = tile < Layers::combine;
+      const i32 at = tile - (asks ? Layers::query : Layers::combine);
+      from = asks ? query : combine, j = at / kTiles, k = at % kTiles;
     } else {
-      if (tile < Layers::combine)
-        from = query, at = tile - Layers::query;
-      else if (tile < Layers::seed_in)
-        from = combine, at = tile - Layers::combine;
-      else if (tile < Layers::seed_out)
-        from = seed_in, at = tile - Layers::seed_in, width = NDS_WIDTH + NDS_SEED_BITS;
-      else
-        from = seed_out, at = tile - Layers::seed_out, width = NDS_SEED_WIDTH;
-      j = at / ((width + 15) / 16), k = at % ((width + 15) / 16);
+      const i32 unit = (tile - Layers::seed) / kSeedTurn, at = (tile - Layers::seed) % kSeedTurn;
+      if (at <= kTiles)
+        from = seed_in, width = NDS_WIDTH + NDS_SEED_BITS, j = unit, k = at;
+      else  // those not used are whatever comes again
+        from = seed_out, width = NDS_SEED_WIDTH, j = (at - kTiles - 1) % kTiles, k = unit;
     }
     Right right;
     for (i32 i = 0; i < 4; ++i) {
@@ -678,8 +708,8 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
   const Own own = own_of(warp);
 
   // Rows beyond the last rollout do as it does, and are not written down.
-  i64 rollout[kSets][2];
-  Row rows[kSets][2];
+  i32 rollout[kSets][2], last[kSets][2];
+  float chances[kSets][2];  // log2 of the probability so far
   Left seed[kSets];
   for (i32 q = 0; q < kSets; ++q) {
     for (i32 k = 0; k < kTiles && warp < busy; ++k) own.hidden(q, k) = Left{};
@@ -692,12 +722,12 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
       own.words[(q * spans + span) * 32 + lane] = word;
     }
     for (i32 r = 0; r < 2; ++r) {
-      rollout[q][r] = i64(b) * rollouts + least(first + 16 * q + g + 8 * r, rollouts - 1);
-      rows[q][r] = Row{-1, 0.0f, 0.0f, kNoRoute, 0.0f};
+      rollout[q][r] = b * rollouts + least(first + 16 * q + g + 8 * r, rollouts - 1);
+      last[q][r] = -1, chances[q][r] = 0.0f;
     }
     for (i32 i = 0; i < 4; ++i) {
       const i32 bit = 2 * t + i / 2 * 8;
-      const float* bits = seeds + rollout[q][i % 2] * NDS_SEED_BITS;
+      const float* bits = seeds + i64(rollout[q][i % 2]) * NDS_SEED_BITS;
       seed[q].word[i] = pair_of(bit < NDS_SEED_BITS ? bits[bit] : 0.0f,
                                 bit + 1 < NDS_SEED_BITS ? bits[bit + 1] : 0.0f);
     }
@@ -716,7 +746,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
       const bf16* fed[kSets][2];
 #pragma unroll
       for (i32 i = 0; i < 2 * kSets; ++i) {
-        const i64 row = i64(b) * customers + rows[i / 2][i % 2].last;
+        const i64 row = i64(b) * customers + last[i / 2][i % 2];
         fed[i / 2][i % 2] = (m == 0 ? first_gates : made + row * (5 * NDS_WIDTH)) + 2 * t;
       }
       recall(own, weights, fed);
@@ -735,40 +765,40 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
     think(own, weights, seed);
 
     u32 keys[kSets][2];
-    i32 drawn[kSets][2];
-    float chances[kSets][2];
+    Row rows[kSets][2];
 #pragma unroll
     for (i32 i = 0; i < 2 * kSets; ++i) {
-      const float uniform = uniforms[rollout[i / 2][i % 2] * removals + m];
-      keys[i / 2][i % 2] = mixed(u32(__float_as_int(uniform)) + 0x9e3779b9u);
+      const i32 q = i / 2, r = i % 2, c = last[q][r];
+      const float uniform = uniforms[i64(rollout[q][r]) * removals + m];
+      keys[q][r] = mixed(u32(__float_as_int(uniform)) + 0x9e3779b9u);
+      const Place place = c < 0 ? Place{0.0f, 0.0f, -1.0f, 0.0f} : places_here[c];
+      rows[q][r] = Row{c, place.x, place.y, place.route < 0.0f ? kNoRoute : place.route};
     }
     const Pointing pointing{own,       pointers_here,         places_here, matrix,
                             customers, m == 0 ? 0.0f : steep, together};
-    pointing.draw(rows, keys, drawn, chances);
+    pointing.draw(rows, keys, last, chances);
 #pragma unroll
     for (i32 i = 0; i < 2 * kSets; ++i) {
       const i32 q = i / 2, r = i % 2, row = g + 8 * r;
-      i32 c = drawn[q][r];
       // Weights that are no numbers draw nobody; an engine must not be given anyone twice all the
       // same.
+      i32& c = last[q][r];
       while (own.word(q, row, c) & Own::bit(row, c)) c = c + 1 < customers ? c + 1 : 0;
-      const Place place = places_here[c];
-      rows[q][r] = Row{c, place.x, place.y, place.route < 0.0f ? kNoRoute : place.route,
-                       rows[q][r].chances + chances[q][r]};
     }
     __syncwarp();  // all have looked at what was taken before
 #pragma unroll
     for (i32 i = 0; i < 2 * kSets; ++i) {
-      const i32 q = i / 2, r = i % 2, row = g + 8 * r, c = rows[q][r].last;
+      const i32 q = i / 2, r = i % 2, row = g + 8 * r, c = last[q][r];
       if (t == 0) own.word(q, row, c) |= Own::bit(row, c);
       __syncwarp();  // rows g and g + 8 have their bits in one word
-      if (t == 0 && first + 16 * q + row < rollouts) removed[rollout[q][r] * removals + m] = c + 1;
+      if (t == 0 && first + 16 * q + row < rollouts)
+        removed[i64(rollout[q][r]) * removals + m] = c + 1;
     }
   }
 #pragma unroll
   for (i32 i = 0; i < 2 * kSets; ++i) {
     const i32 q = i / 2, r = i % 2;
     if (warp < busy && t == 0 && first + 16 * q + g + 8 * r < rollouts)
-      log_probability[rollout[q][r]] = rows[q][r].chances * kLn2;
+      log_probability[rollout[q][r]] = chances[q][r] * kLn2;
   }
 }

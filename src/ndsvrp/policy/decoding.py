@@ -21,6 +21,7 @@ SPAN = 64  # kSpan of decode.cu
 SETS = 2  # of 16 rollouts that a warp has, if there are that many
 MOST_FOR_SETS = 128  # width of a network of which a lane's registers hold several sets
 WARPS = {1: 16, 2: 8}  # of a block at most, by sets: as many as the registers of a multiprocessor are enough for
+SEED_AHEAD = 6  # kSeedAhead of decode.cu
 AHEAD = 16  # tiles that a layer may read beyond its end
 
 
@@ -89,8 +90,7 @@ class FusedDecoder:
     def _bytes(self, customers: int) -> int:
         """Shared memory of 16 rollouts: hidden states and scratch, and a bit per rollout and customer."""
         config = self.network.config
-        tiles = config.width // TILE + max(config.width, config.seed_width) // TILE
-        return 512 * tiles + 128 * -(-customers // SPAN)
+        return 512 * 2 * (config.width // TILE) + 128 * -(-customers // SPAN)
 
     def _macros(self, by_matrix: bool, sets: int) -> tuple[tuple[str, str], ...]:
         config = self.network.config
@@ -105,7 +105,7 @@ class FusedDecoder:
         """Layers as the kernel reads them: weights in tiles, biases, what the GRU is fed first; and the layer that
         makes gates, keys and values, its biases last."""
         n, (across, hidden) = self.network, (self.network.config.width // TILE, self.network.config.seed_width // TILE)
-        tiles = 5 * across**2 + hidden * (across + 1) + across * hidden
+        tiles = 5 * across**2 + hidden * (-(-(2 * across + 1) // SEED_AHEAD) * SEED_AHEAD)
         weights = n.start.new_empty((tiles + AHEAD, 32, 8), dtype=torch.bfloat16)
         biases = n.start.new_empty((6 * across + hidden + AHEAD, TILE))
         first_gates = n.start.new_empty(3 * n.config.width, dtype=torch.bfloat16)
