@@ -303,25 +303,19 @@ NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
       heard[q] = Sum{};
       for (float& value : whole[q]) value = 0.0f;
     }
-    const Right* at = memory;
-    Right keys[4], values[4];
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i) keys[i] = load(at + 64 * i), values[i] = load(at + 64 * i + 32);
+    Stream<8> stream(memory);
 #pragma unroll 1
     for (i32 span = 0; span < own.spans; ++span) {
-      at += 256;
-      Right next_keys[4], next_values[4];
-#pragma unroll
-      for (i32 i = 0; i < 4; ++i)
-        next_keys[i] = load(at + 64 * i), next_values[i] = load(at + 64 * i + 32);
       u32 word[kSets];
 #pragma unroll
       for (i32 q = 0; q < kSets; ++q) word[q] = own.taken(q, span);
 #pragma unroll
       for (i32 i = 0; i < 4; ++i) {
         Sum score[kSets];
+        stream.give(2 * i, [&](const Right& keys) {
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q) product(score[q], question[q], keys[i], shift[q]);
+          for (i32 q = 0; q < kSets; ++q) product(score[q], question[q], keys, shift[q]);
+        });
         Left chance[kSets];
 #pragma unroll
         for (i32 q = 0; q < kSets; ++q) {
@@ -335,14 +329,15 @@ NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
           for (i32 n = 0; n < 4; ++n)
             chance[q].word[n] &= ~signs_of(word[q] << (2 * i + n / 2), n % 2);
         }
+        stream.give(2 * i + 1, [&](const Right& values) {
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q) {
-          multiply(heard[q], chance[q], values[i]);
-          multiply(whole[q], chance[q].word, kOnes, kOnes);
-        }
+          for (i32 q = 0; q < kSets; ++q) {
+            multiply(heard[q], chance[q], values);
+            multiply(whole[q], chance[q].word, kOnes, kOnes);
+          }
+        });
       }
-#pragma unroll
-      for (i32 i = 0; i < 4; ++i) keys[i] = next_keys[i], values[i] = next_values[i];
+      stream.pass(8);
     }
     bool apt = true;
 #pragma unroll
