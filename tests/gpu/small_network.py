@@ -22,6 +22,9 @@ from ndsvrp.search.start import start
 
 def main() -> None:
     device, bits = torch.device("cuda"), NetworkConfig().seed_bits
+    torch.backends.cuda.enable_cudnn_sdp(False)  # sanitizers have something to say about libraries, too
+    torch.backends.cuda.enable_flash_sdp(False)
+    torch.backends.cuda.enable_mem_efficient_sdp(False)
     kernels = kernels_on(device)
     assert kernels is not None
     network = Network(NetworkConfig()).to(device)
