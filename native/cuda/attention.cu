@@ -31,16 +31,10 @@ namespace {
 
 // The queries of a warp, two tiles of them, and what they have heard.
 struct Asking {
-  // Queries in the size of exponents of 2: rounded, and what rounding has taken from them.
-  u32 query[2][4], rest[2][4];
-  float shift[2][4] = {};  // added to exponents, as a product has its rows
+  u32 query[2][4];
+  float shift[2][2] = {};  // taken from exponents, by row
   float heard[2][2][4], whole[2][4];
 
-  NDS_FN void ask(i32 u, i32 word, u32 pair) {
-    const float low = low_of(pair) * kExponent, high = high_of(pair) * kExponent;
-    const u32 rounded = query[u][word] = pair_of(low, high);
-    rest[u][word] = pair_of(low - low_of(rounded), high - high_of(rounded));
-  }
   NDS_FN void begin() {
 #pragma unroll
     for (i32 i = 0; i < 16; ++i) heard[i / 8][i / 4 % 2][i % 4] = 0.0f;
@@ -61,15 +55,12 @@ struct Asking {
 #pragma unroll
     for (i32 u = 0; u < 2; ++u) {
       float score[2][4];
-#pragma unroll
-      for (i32 i = 0; i < 2; ++i) {
-        product(score[i], rest[u], key[2 * i], key[2 * i + 1], shift[u]);
-        multiply(score[i], query[u], key[2 * i], key[2 * i + 1]);
-      }
+      product(score[0], query[u], key[0], key[1]);
+      product(score[1], query[u], key[2], key[3]);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) {
         float& s = score[i / 4][i % 4];
-        s = power_of_two<kByHand>(s, i);
+        s = power_of_two<kByHand>(s * kExponent - shift[u][i % 4 / 2], i);
       }
       as_left(chance[u], score[0], score[1]);
     }
@@ -158,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     for (i32 i = 0; i < 8; ++i) {
       const i32 row = least(first + i / 4 * 16 + i % 2 * 8, nodes - 1);
       const bf16* at = from + i64(row) * 3 * width + lane % 4 * 2 + i % 4 / 2 * 8;
-      asking.ask(i / 4, i % 4, *reinterpret_cast<const u32*>(at));
+      asking.query[i / 4][i % 4] = *reinterpret_cast<const u32*>(at);
     }
     for (bool sure = false;; sure = true) {
       asking.begin();
@@ -173,7 +164,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       sync_block();
       float most[2][2] = {{-kNobody, -kNobody}, {-kNobody, -kNobody}};
       for_all(unit >= units, [&](i32 row, i32) { asking.find_most(most, keys, row, lane); });
-      for (i32 i = 0; i < 8; ++i) asking.shift[i / 4][i % 4] = -most_of_row(most[i / 4][i % 4 / 2]);
+      for (i32 i = 0; i < 4; ++i)
+        asking.shift[i / 2][i % 2] = most_of_row(most[i / 2][i % 2]) * kExponent;
     }
     if (unit >= units) continue;
 #pragma unroll
@@ -189,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       }
       if (lane % 4 == 0 && logarithms) {
         logarithms[(head.instance * heads + head.number) * nodes + row] =
-            log_of_two(whole) - asking.shift[u][2 * r];
+            asking.shift[u][r] + log_of_two(whole);
       }
     }
   }

@@ -27,7 +27,7 @@ constexpr float kLog2E = 1.44269504f, kLn2 = 0.69314718f;
 constexpr float kClip = NDS_CLIP * kLog2E;
 constexpr float kNoRoute = -2.0f;  // other than any customer's, also than that of those in none
 constexpr float kTaken = -3e38f;   // the logit of whom a rollout has selected
-constexpr i32 kByHand = 0;         // of 8 exponentials of attention
+constexpr i32 kByHand = 2;         // of 8 exponentials of attention
 
 // Layers in the order of their use: right sides, and biases as four numbers per lane of a row.
 struct Layers {
@@ -303,19 +303,25 @@ NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
       heard[q] = Sum{};
       for (float& value : whole[q]) value = 0.0f;
     }
-    Stream<8> stream(memory);
+    const Right* at = memory;
+    Right keys[4], values[4];
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) keys[i] = load(at + 64 * i), values[i] = load(at + 64 * i + 32);
 #pragma unroll 1
     for (i32 span = 0; span < own.spans; ++span) {
+      at += 256;
+      Right next_keys[4], next_values[4];
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i)
+        next_keys[i] = load(at + 64 * i), next_values[i] = load(at + 64 * i + 32);
       u32 word[kSets];
 #pragma unroll
       for (i32 q = 0; q < kSets; ++q) word[q] = own.taken(q, span);
 #pragma unroll
       for (i32 i = 0; i < 4; ++i) {
         Sum score[kSets];
-        stream.give(2 * i, [&](const Right& keys) {
 #pragma unroll
-          for (i32 q = 0; q < kSets; ++q) product(score[q], question[q], keys, shift[q]);
-        });
+        for (i32 q = 0; q < kSets; ++q) product(score[q], question[q], keys[i], shift[q]);
         Left chance[kSets];
 #pragma unroll
         for (i32 q = 0; q < kSets; ++q) {
@@ -329,15 +335,14 @@ NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
           for (i32 n = 0; n < 4; ++n)
             chance[q].word[n] &= ~signs_of(word[q] << (2 * i + n / 2), n % 2);
         }
-        stream.give(2 * i + 1, [&](const Right& values) {
 #pragma unroll
-          for (i32 q = 0; q < kSets; ++q) {
-            multiply(heard[q], chance[q], values);
-            multiply(whole[q], chance[q].word, kOnes, kOnes);
-          }
-        });
+        for (i32 q = 0; q < kSets; ++q) {
+          multiply(heard[q], chance[q], values[i]);
+          multiply(whole[q], chance[q].word, kOnes, kOnes);
+        }
       }
-      stream.pass(8);
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i) keys[i] = next_keys[i], values[i] = next_values[i];
     }
     bool apt = true;
 #pragma unroll
@@ -749,11 +754,11 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
     }
     // All warps listen, also for others, so that each has the same to do.
     const i32 units = busy * kTiles, warps = i32(blockDim.x) / 32;
+    sync_block();
 #pragma unroll 1
-    for (i32 done = 0; done < units; done += warps) {
-      sync_block();
-      const i32 unit = done + warp, head = unit / busy;
-      if (unit < units) hear(own_of(unit % busy), heads + i64(head) * groups * 64, head);
+    for (i32 unit = warp; unit < units; unit += warps) {
+      const i32 head = unit / busy;
+      hear(own_of(unit % busy), heads + i64(head) * groups * 64, head);
     }
     sync_block();
     if (warp >= busy) continue;
