@@ -29,6 +29,7 @@ NDS_FN float root_inverse(float value) { return 1.0f / std::sqrt(value); }
 NDS_FN float root_of(float value) { return std::sqrt(value); }
 NDS_FN float inverse_of(float value) { return 1.0f / value; }
 NDS_FN float tanh_of(float value) { return std::tanh(value); }
+NDS_FN float saturated(float value) { return fminf(fmaxf(value, 0.0f), 1.0f); }
 #else
 NDS_FN u32 pair_of(float low, float high) {
   u32 pair;
@@ -46,6 +47,7 @@ NDS_FN float log_of_two(float value) {
   return exponent;
 }
 NDS_FN float root_inverse(float value) { return rsqrtf(value); }
+NDS_FN float saturated(float value) { return __saturatef(value); }
 NDS_FN float inverse_of(float value) {
   float inverse;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(value));
@@ -63,11 +65,12 @@ NDS_FN float tanh_of(float value) {
 }
 #endif
 
-// 2^x without the unit that all other exponentials wait for; to 1e-4, and only up to 2^126.
+// 2^x without the unit that all other exponentials wait for; to 1e-4, and for x from -126 to 126.
 NDS_FN float power_by_hand(float x) {
-  x = fminf(fmaxf(x, -126.0f), 126.0f);
-  const float whole = x + 12582912.0f;  // rounded: the lowest bits are it
-  const float rest = x - (whole - 12582912.0f);
+  constexpr float kReach = 252.0f, kWhole = 12582912.0f;  // a number that ends in ones
+  const float share = saturated(x * (1.0f / kReach) + 0.5f);
+  const float whole = share * kReach + (kWhole - kReach / 2);  // rounded: its lowest bits are it
+  const float rest = share * kReach + (kWhole - kReach / 2 - whole);
   const float part = ((0.0551717f * rest + 0.2426111f) * rest + 0.6932610f) * rest + 0.9999281f;
   return __int_as_float(__float_as_int(part) + (__float_as_int(whole) << 23));
 }

@@ -1,9 +1,9 @@
 // The decoder's M selections for many rollouts at once. A warp has some sets of 16 rollouts of one
 // instance, and these are the rows of every matrix here. Weights, keys, values and pointers come as
 // right sides of products (tiles.hpp), a tile of 16 x 16 after the other in the order in which they
-// are used, so that a lane reads its part with one load, some tiles ahead. The warps of a block
-// keep in step: what one has read the others find in the cache. `policy/decoding.py` packs and
-// launches; the plain form is `rollout.sample`.
+// are used, so that a lane reads its part with one load, some tiles ahead. The warps of a block are
+// never far from each other: what one has read the others find in the cache. `policy/decoding.py`
+// packs and launches; the plain form is `rollout.sample`.
 //
 // Exponentials are taken as they are, without looking for the highest first: only where their sum
 // is far from 1 it is looked for, and everything is done again.
@@ -65,9 +65,10 @@ NDS_FN u32 signs_of(u32 word, bool upper) {
 #else
 NDS_FN Right load(const Right* from) {
   Right r;
-  asm("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];"
-      : "=r"(r.word[0]), "=r"(r.word[1]), "=r"(r.word[2]), "=r"(r.word[3])
-      : "l"(from));
+  // Volatile, so that it stays where it is: moved, it costs registers that are not there.
+  asm volatile("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r.word[0]), "=r"(r.word[1]), "=r"(r.word[2]), "=r"(r.word[3])
+               : "l"(from));
   return r;
 }
 NDS_FN u32 signs_of(u32 word, bool upper) {
@@ -288,70 +289,86 @@ NDS_FN void ask(const Own& own, const Weights& weights) {
       });
 }
 
-// One head: what the questions in `scratch` hear of the customers not yet taken, in their place.
-// memory: keys and values in turns.
-NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
+// Keys and values of kSpan customers.
+struct Span {
+  Right keys[4], values[4];
+
+  Span() = default;
+  NDS_FN explicit Span(const Right* from) {
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) keys[i] = load(from + 64 * i), values[i] = load(from + 64 * i + 32);
+  }
+};
+
+// The questions of one head, and what they hear of the customers not yet taken.
+struct Listening {
   Left question[kSets];
-  float shift[kSets][4] = {};  // what is taken from scores, of the two rows
   Sum heard[kSets];
   float whole[kSets][4];
-#pragma unroll
-  for (i32 q = 0; q < kSets; ++q) question[q] = own.scratch(q, head);
-  for (bool sure = false;; sure = true) {
+  float shift[kSets][4];  // of scores, of the two rows
+
+  // Everyone; memory: keys and values in turns. Scores as they are, or `shifted`.
+  template <bool shifted> NDS_FN void listen(const Own& own, const Right* memory) {
 #pragma unroll
     for (i32 q = 0; q < kSets; ++q) {
       heard[q] = Sum{};
       for (float& value : whole[q]) value = 0.0f;
     }
-    const Right* at = memory;
-    Right keys[4], values[4];
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i) keys[i] = load(at + 64 * i), values[i] = load(at + 64 * i + 32);
+    Span here(memory), next;
 #pragma unroll 1
-    for (i32 span = 0; span < own.spans; ++span) {
-      at += 256;
-      Right next_keys[4], next_values[4];
+    for (i32 span = 0; span < own.spans; span += 2) {
+      next = Span(memory + (span + 1) * 256);
+      listen_to<shifted>(here, own, span);
+      if (span + 1 == own.spans) break;
+      here = Span(memory + (span + 2) * 256);
+      listen_to<shifted>(next, own, span + 1);
+    }
+  }
+  template <bool shifted> NDS_FN void listen_to(const Span& some, const Own& own, i32 span) {
+    u32 word[kSets];
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i)
-        next_keys[i] = load(at + 64 * i), next_values[i] = load(at + 64 * i + 32);
-      u32 word[kSets];
+    for (i32 q = 0; q < kSets; ++q) word[q] = own.taken(q, span);
 #pragma unroll
-      for (i32 q = 0; q < kSets; ++q) word[q] = own.taken(q, span);
+    for (i32 i = 0; i < 4; ++i) {
+      Sum score[kSets];
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i) {
-        Sum score[kSets];
+      for (i32 q = 0; q < kSets; ++q) {
+        if (shifted)
+          product(score[q], question[q], some.keys[i], shift[q]);
+        else
+          product(score[q], question[q], some.keys[i]);
+      }
+      Left chance[kSets];
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q) product(score[q], question[q], keys[i], shift[q]);
-        Left chance[kSets];
+      for (i32 q = 0; q < kSets; ++q) {
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q) {
-#pragma unroll
-          for (i32 n = 0; n < 8; ++n) {
-            float& s = score[q].at[n / 4][n % 4];
-            s = power_of_two<kByHand>(s, n);
-          }
-          chance[q] = as_left(score[q]);
-#pragma unroll
-          for (i32 n = 0; n < 4; ++n)
-            chance[q].word[n] &= ~signs_of(word[q] << (2 * i + n / 2), n % 2);
+        for (i32 n = 0; n < 8; ++n) {
+          float& s = score[q].at[n / 4][n % 4];
+          s = power_of_two<kByHand>(s, n);
         }
+        chance[q] = as_left(score[q]);
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q) {
-          multiply(heard[q], chance[q], values[i]);
-          multiply(whole[q], chance[q].word, kOnes, kOnes);
-        }
+        for (i32 n = 0; n < 4; ++n)
+          chance[q].word[n] &= ~signs_of(word[q] << (2 * i + n / 2), n % 2);
       }
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i) keys[i] = next_keys[i], values[i] = next_values[i];
+      for (i32 q = 0; q < kSets; ++q) {
+        multiply(heard[q], chance[q], some.values[i]);
+        multiply(whole[q], chance[q].word, kOnes, kOnes);
+      }
     }
+  }
+  NDS_FN bool is_apt() const {
     bool apt = true;
 #pragma unroll
     for (i32 i = 0; i < 2 * kSets; ++i) {
       const float sum = whole[i / 2][i % 2 * 2];
       apt = apt && sum > kLeast && sum < kMost;
     }
-    if (sure || __ballot_sync(~0u, !apt) == 0) break;
-    // Now by their highest.
+    return apt;
+  }
+  // Shifts by which the highest scores become 0.
+  NDS_FN void find_shift(const Own& own, const Right* memory) {
 #pragma unroll
     for (i32 q = 0; q < kSets; ++q) {
       float top[2] = {kTaken, kTaken};
@@ -371,14 +388,26 @@ NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
       for (i32 i = 0; i < 4; i += 2) shift[q][i] = shift[q][i + 1] = -most_of_row(top[i / 2]);
     }
   }
+};
+
+// One head: what the questions in `scratch` hear, in their place.
+NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
+  Listening it;
+#pragma unroll
+  for (i32 q = 0; q < kSets; ++q) it.question[q] = own.scratch(q, head);
+  it.listen<false>(own, memory);
+  if (__ballot_sync(~0u, !it.is_apt()) != 0) {
+    it.find_shift(own, memory);
+    it.listen<true>(own, memory);
+  }
 #pragma unroll
   for (i32 q = 0; q < kSets; ++q) {
 #pragma unroll
     for (i32 r = 0; r < 2; ++r) {
-      const float share = inverse_of(whole[q][2 * r]);
-      for (i32 i = 0; i < 4; ++i) heard[q].at[i / 2][2 * r + i % 2] *= share;
+      const float share = inverse_of(it.whole[q][2 * r]);
+      for (i32 i = 0; i < 4; ++i) it.heard[q].at[i / 2][2 * r + i % 2] *= share;
     }
-    own.scratch(q, head) = as_left(heard[q]);
+    own.scratch(q, head) = as_left(it.heard[q]);
   }
 }
 
