@@ -2,8 +2,8 @@
 // instance, and these are the rows of every matrix here. Weights, keys, values and pointers come as
 // right sides of products (tiles.hpp), a tile of 16 x 16 after the other in the order in which they
 // are used, so that a lane reads its part with one load, some tiles ahead. The warps of a block are
-// never far from each other: what one has read the others find in the cache. `policy/decoding.py`
-// packs and launches; the plain form is `rollout.sample`.
+// never far from each other: what one has read the others find in the cache. `pack.cu` puts them
+// in order, `policy/decoding.py` launches; the plain form is `rollout.sample`.
 //
 // Exponentials are taken as they are, without looking for the highest first: only where their sum
 // is far from 1 it is looked for, and everything is done again.
@@ -11,15 +11,11 @@
 // A selection is drawn in one pass over the customers: of eight at a time, one takes the place of
 // whom was drawn so far with the probability that it has among all seen. The numbers by which this
 // is decided come from the one uniform number that the selection is given.
-#include "tiles.hpp"
+#include "decoder.hpp"
 
 namespace nds {
 inline namespace NDS_ISA {
 
-constexpr i32 kTiles = NDS_WIDTH / 16;           // also heads: a head is 16 wide
-constexpr i32 kSeedTiles = NDS_SEED_WIDTH / 16;  // of the layer that the seed goes into
-// Tiles in and out of 16 units of it, read some ahead; the last of them are not used.
-constexpr i32 kSeedAhead = 6, kSeedTurn = (2 * kTiles + kSeedAhead) / kSeedAhead * kSeedAhead;
 constexpr i32 kSets = NDS_SETS;  // of 16 rollouts, in a warp
 constexpr i32 kSpan = 64;        // customers that attention takes at once
 constexpr i32 kPair = 32;        // customers that the pointer takes at once
@@ -29,30 +25,13 @@ constexpr float kNoRoute = -2.0f;  // other than any customer's, also than that 
 constexpr float kTaken = -3e38f;   // the logit of whom a rollout has selected
 constexpr i32 kByHand = 2;         // of 8 exponentials of attention
 
-// Layers in the order of their use: right sides, and biases as four numbers per lane of a row.
-struct Layers {
-  static constexpr i32 recall = 0, query = recall + 3 * kTiles * kTiles,
-                       combine = query + kTiles * kTiles, seed = combine + kTiles * kTiles,
-                       end = seed + kSeedTiles * kSeedTurn;
-};
-struct Biases {
-  static constexpr i32 recall = 0, query = 3 * kTiles, combine = query + kTiles,
-                       seed_in = combine + kTiles, seed_out = seed_in + kSeedTiles,
-                       end = seed_out + kTiles;
-};
-
-// Both as a lane reads them.
+// Layers and biases as a lane reads them.
 struct Weights {
   const Right* rights;
   const Four* fours;
 
   NDS_FN const Right* layer(i32 tile) const { return rights + tile * 32; }
   NDS_FN const Four* bias(i32 tile) const { return fours + tile * 4; }
-};
-
-// A customer: where it is, and its route, -1 if none.
-struct __align__(16) Place {
-  float x, y, route, unused;
 };
 
 #ifdef NDS_EMULATED
@@ -600,119 +579,6 @@ struct Pointing {
 }  // namespace nds
 
 using namespace nds;
-
-// Right sides made of the weights of layers (out, in), biases in the order of lanes, what is fed
-// into the GRU before the first selection, and the layer that makes gates, keys and values of
-// customers: (5 D, D) weights, then biases. A warp per tile; as many warps as there are tiles.
-extern "C" __global__ void pack_weights(const float* recall, const float* query,
-                                        const float* combine, const float* seed_in,
-                                        const float* seed_out, const float* recall_bias,
-                                        const float* combine_bias, const float* seed_in_bias,
-                                        const float* seed_out_bias, const float* input,
-                                        const float* input_bias, const float* remember,
-                                        const float* start, Right* weights, float* biases,
-                                        bf16* first_gates, bf16* making) {
-  constexpr i32 kInput = 3 * NDS_WIDTH * NDS_WIDTH, kRemember = 2 * NDS_WIDTH * NDS_WIDTH;
-  const i32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const i32 thread = i32(blockIdx.x * blockDim.x + threadIdx.x), tile = thread / 32;
-  for (i32 i = thread; i < kInput + kRemember; i += i32(gridDim.x * blockDim.x))
-    making[i] = narrow(i < kInput ? input[i] : remember[i - kInput]);
-  for (i32 i = thread; i < 5 * NDS_WIDTH; i += i32(gridDim.x * blockDim.x))
-    making[kInput + kRemember + i] = narrow(i < 3 * NDS_WIDTH ? input_bias[i] : 0.0f);
-  if (tile < Layers::end) {
-    // Outputs from 16 j on, inputs from 16 k on.
-    const float* from;
-    i32 width = NDS_WIDTH, j, k;
-    if (tile < Layers::query) {
-      from = recall, k = tile % kTiles;
-      j = tile / kTiles % 3 * kTiles + tile / kTiles / 3;
-    } else if (tile < Layers::seed) {
-      const bool asks = tile < Layers::combine;
-      const i32 at = tile - (asks ? Layers::query : Layers::combine);
-      from = asks ? query : combine, j = at / kTiles, k = at % kTiles;
-    } else {
-      const i32 unit = (tile - Layers::seed) / kSeedTurn, at = (tile - Layers::seed) % kSeedTurn;
-      if (at <= kTiles)
-        from = seed_in, width = NDS_WIDTH + NDS_SEED_BITS, j = unit, k = at;
-      else  // those not used are whatever comes again
-        from = seed_out, width = NDS_SEED_WIDTH, j = (at - kTiles - 1) % kTiles, k = unit;
-    }
-    Right right;
-    for (i32 i = 0; i < 4; ++i) {
-      const i32 row = 16 * j + g + i / 2 * 8, column = 16 * k + 2 * t + i % 2 * 8;
-      auto number = [&](i32 c) { return c < width ? from[i64(row) * width + c] : 0.0f; };
-      right.word[i] = pair_of(number(column), number(column + 1));
-    }
-    weights[tile * 32 + lane] = right;
-  }
-  if (tile < Biases::end && lane < 16) {
-    const i32 channel = lane / 4 * 2 + lane % 2 + lane % 4 / 2 * 8;
-    float value = 0.0f;
-    if (tile < Biases::query)
-      value = recall_bias[(tile % 3 * kTiles + tile / 3) * 16 + channel];
-    else if (tile >= Biases::seed_out)
-      value = seed_out_bias[(tile - Biases::seed_out) * 16 + channel];
-    else if (tile >= Biases::seed_in)
-      value = seed_in_bias[(tile - Biases::seed_in) * 16 + channel];
-    else if (tile >= Biases::combine)
-      value = combine_bias[(tile - Biases::combine) * 16 + channel];
-    biases[tile * 16 + lane] = value;
-  }
-  for (i32 out = tile; out < 3 * NDS_WIDTH; out += Layers::end) {
-    float sum = 0.0f;
-    for (i32 i = lane; i < NDS_WIDTH; i += 32)
-      sum += wide(narrow(start[i])) * wide(narrow(input[out * NDS_WIDTH + i]));
-    for (i32 bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(~0u, sum, bit);
-    if (lane == 0) first_gates[out] = narrow(sum + input_bias[out]);
-  }
-}
-
-// Right sides made of what the encoder says of customers, and where these are. embeddings: (B, N,
-// D); made: (B, N, 5 D) gates, keys, values; nodes: (B, N + 1, inputs); routes: (B, N + 1). Memory:
-// by head, for every 16 customers keys and then values; pointers: for every 32 customers, 16
-// channels of the first 16 and then of the others. A block per 16 customers of an instance, a warp
-// per 16 channels; customers beyond N are zeros.
-extern "C" __global__ void pack_customers(const bf16* embeddings, const bf16* made,
-                                          const float* nodes, const i64* routes, i32 customers,
-                                          i32 groups, i32 inputs, Right* memory, Right* pointers,
-                                          Place* places) {
-  constexpr i32 kMade = 5 * NDS_WIDTH;
-  const i32 lane = threadIdx.x % 32, tile = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-  const i32 b = i32(blockIdx.x) / groups, group = i32(blockIdx.x) % groups, from = group * 16;
-  const i64 row = i64(b) * customers;
-  // A pair of channels of a customer, and a channel of a pair of customers.
-  auto across = [&](const bf16* rows, i32 width, i32 customer, i32 channel) {
-    if (customer >= customers) return 0u;
-    return *reinterpret_cast<const u32*>(rows + (row + customer) * width + channel);
-  };
-  auto along = [&](i32 customer, i32 channel) {
-    u32 two = 0;
-    for (i32 i = 0; i < 2; ++i) {
-      if (customer + i >= customers) continue;
-      two |= u32(made[(row + customer + i) * kMade + channel]) << 16 * i;
-    }
-    return two;
-  };
-  const i32 c = 16 * tile + 2 * t, n = from + g, key = c + 3 * NDS_WIDTH;
-  Right* to = memory + ((i64(b) * kTiles + tile) * groups + group) * 64 + lane;
-  to[0] = Right{{across(made, kMade, n, key), across(made, kMade, n, key + 8),
-                 across(made, kMade, n + 8, key), across(made, kMade, n + 8, key + 8)}};
-  const i32 first = from + 2 * t, channel = 4 * NDS_WIDTH + 16 * tile + g;
-  to[32] = Right{{along(first, channel), along(first + 8, channel), along(first, channel + 8),
-                  along(first + 8, channel + 8)}};
-  const i64 pair = (i64(b) * groups + group) / 2 * kTiles + tile;
-  pointers[(2 * pair + group % 2) * 32 + lane] =
-      Right{{across(embeddings, NDS_WIDTH, n, c), across(embeddings, NDS_WIDTH, n, c + 8),
-             across(embeddings, NDS_WIDTH, n + 8, c), across(embeddings, NDS_WIDTH, n + 8, c + 8)}};
-  if (threadIdx.x < 16) {
-    const i32 customer = from + i32(threadIdx.x);
-    const i64 node = i64(b) * (customers + 1) + customer + 1;
-    Place place{0.0f, 0.0f, -1.0f, 0.0f};
-    if (customer < customers)
-      place = Place{nodes[node * inputs], nodes[node * inputs + 1], float(routes[node]), 0.0f};
-    places[(i64(b) * groups + group) * 16 + i32(threadIdx.x)] = place;
-  }
-}
 
 // Blocks: for each instance as many as it takes for all rollouts, if each has those of `share`
 // warps; it may have more warps than that. beta, gamma: of distance and of the same route, if the

@@ -35,7 +35,7 @@ PLAN = np.dtype(
 )  # struct Plan of block.hpp
 RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
 
-OF_NETWORK = ("attention", "decode", "draws", "network")  # these round as they like: multiply and add in one
+OF_NETWORK = ("attention", "decode", "draws", "network", "pack")  # these round as they like: multiply and add in one
 CAPABILITY = 8  # compute capability that the kernels need: bfloat16, reductions over a warp
 Macros = tuple[tuple[str, str], ...]
 
