@@ -10,7 +10,7 @@ import pytest
 from ndsvrp import Problem, Progress, Settings, Situation, generate, solve
 from ndsvrp.engine.base import Numbers
 from ndsvrp.search import stopping
-from ndsvrp.search.asa import Search
+from ndsvrp.search.asa import Launched, Search
 from ndsvrp.search.stopping import Budget
 
 
@@ -18,6 +18,7 @@ class FakeState:
     def __init__(self, costs: list[float], missing: int = 0) -> None:
         self.all = np.array(costs)
         self.left_out = missing
+        self.made = 0
 
     def costs(self) -> np.ndarray:
         return self.all
@@ -28,16 +29,21 @@ class FakeState:
         return np.full(len(self.all), self.left_out, np.int32)
 
     def numbers(self) -> Numbers:
-        return Numbers(self.costs(), self.best_costs(), self.missing())
+        return Numbers(self.costs(), self.best_costs(), self.missing(), self.made)
+
+    def snapshot(self) -> Any:
+        numbers = self.numbers()
+        return lambda: numbers
 
 
 class FakeEngine:
     name = "fake"
+    runs_ahead = False
     threads = 1
 
     def __init__(self, costs: list[float]) -> None:
         self.state = FakeState(costs)
-        self.moves: list[tuple[int, int]] = []
+        self.reaches: list[list[float]] = []  #: of all calls
         self.temperatures: list[float] = []
         self.heat: np.ndarray | None = None  #: of the last call
 
@@ -49,14 +55,15 @@ class FakeEngine:
         self.state.problems, self.state.which = problems, which
         return self.state
 
-    def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> int:
+    def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> None:
         assert (np.ptp(temperature, axis=1) == 0).all()
         self.heat = temperature
         self.temperatures.append(float(temperature[0, 0]))
-        return int(temperature.shape[1])
+        self.state.made = int(temperature.shape[1])
 
-    def replace(self, state: Any, source: np.ndarray, target: np.ndarray) -> None:
-        self.moves += zip(source.tolist(), target.tolist(), strict=True)
+    def exchange(self, state: Any, reach: np.ndarray, seed: int, iteration: int) -> None:
+        assert (seed, iteration) == (1, len(self.reaches) + 1)
+        self.reaches.append(reach.tolist())
 
 
 SIDES = (100.0, 1.0, 1000.0)
@@ -77,50 +84,11 @@ def course(search: Search) -> list[list[tuple[int, float]]]:
     return [[(point.iteration, point.cost) for point in trace] for trace in search.traces]
 
 
-def test_exchange() -> None:
-    """T = 0.1 · 100, δ = 15: the threshold is 1000 + 150. Only what is above goes, and only to what is not."""
-    costs = [1000.0, 1150.0, 1150.1, 1300.0, 1100.0, 9999.0]
-    for seed in range(20):
-        engine = FakeEngine(costs)
-        search = run_on(engine)
-        search.seed = seed
-        engine.moves.clear()
-        search._exchange(engine.state, engine.state.all, np.array([10.0]))  # type: ignore[arg-type]
-        assert [target for _, target in engine.moves] == [2, 3, 5]
-        assert {source for source, _ in engine.moves} <= {0, 1, 4}
-
-
-def test_exchange_draws_all_good_chains() -> None:
-    engine = FakeEngine([1.0, 2.0, 1e9])
-    run_on(engine, iterations=40)
-    assert {source for source, _ in engine.moves} == {0, 1}
-    assert {target for _, target in engine.moves} == {2}
-    assert len(engine.moves) == 40
-
-
-def test_exchange_stays_within_a_problem() -> None:
-    """Sides 100, 1, 1000 and T = 0.1 of them: thresholds 1 + 150, 1 + 1.5 and 1 + 1500, for three chains each."""
-    engine = FakeEngine([1.0, 151.0, 151.1, 1.0, 2.5, 2.6, 1501.1, 1501.0, 1.0])
-    run_on(engine, iterations=1, problems=3)
-    assert [target for _, target in engine.moves] == [2, 5, 6]
-    assert all(source // 3 == target // 3 for source, target in engine.moves)
-    sources = {target: set() for target in (2, 5, 6)}
-    for seed in range(20):
-        search = run_on(engine, problems=3)
-        search.seed = seed
-        engine.moves.clear()
-        search._exchange(engine.state, engine.state.all, 0.1 * np.array(SIDES))  # type: ignore[arg-type]
-        for source, target in engine.moves:
-            sources[target].add(source)
-    assert sources == {2: {0, 1}, 5: {3, 4}, 6: {7, 8}}
-
-
-def test_problems_draw_what_they_would_draw_alone() -> None:
-    both, alone = FakeEngine([1.0, 1.01, 1e9] * 2), FakeEngine([1.0, 1.01, 1e9])
-    run_on(both, iterations=20, problems=2)
-    run_on(alone, iterations=20)
-    assert [move for move in both.moves if move[1] < 3] == alone.moves
-    assert [(source - 3, target - 3) for source, target in both.moves if target > 2] == alone.moves
+def test_reach_of_the_exchange() -> None:
+    """Sides 100, 1, 1000 and δ = 15: at T = 0.1 chains may be behind by 150, 1.5 and 1500, at T = 0.01 by a tenth."""
+    engine = FakeEngine([1.0] * 6)
+    run_on(engine, iterations=2, problems=3, hot=0.1, cold=0.001)
+    assert engine.reaches == [pytest.approx([150.0, 1.5, 1500.0]), pytest.approx([15.0, 0.15, 150.0])]
 
 
 def test_each_problem_has_its_temperature_and_trace() -> None:
@@ -131,16 +99,11 @@ def test_each_problem_has_its_temperature_and_trace() -> None:
     assert engine.heat == pytest.approx(np.repeat([10.0, 10.0, 0.1, 0.1, 100.0, 100.0], 3).reshape(6, 3))
     engine.state.all = np.array([5.0, 6.0, 6.5, 7.0, 9.0, 8.0])
     search.callback = told.append
-    search._report(engine.state.numbers(), np.array([1.0, 2.0, 3.0]))
+    search._under_way.append(Launched(1, np.array([1.0, 2.0, 3.0]), engine.state.numbers))
+    search._report()
     assert course(search) == [[(0, 5.0)], [(0, 7.0), (1, 6.5)], [(0, 9.0), (1, 8.0)]]
     assert (told[0].best, told[0].temperature, told[0].unserved) == (6.5, 2.0, 0)
     assert search._best_chains(engine.state.numbers()).tolist() == [0, 2, 5]
-
-
-def test_no_exchange_below_the_threshold() -> None:
-    engine = FakeEngine([1000.0, 1150.0, 1100.0])
-    run_on(engine)
-    assert engine.moves == []
 
 
 def test_temperatures_follow_the_box() -> None:
@@ -156,9 +119,8 @@ def test_trace_has_better_solutions_only() -> None:
     engine = FakeEngine([5.0])
     costs = iter([5.0, 5.0, 4.0, 4.0, 3.0])
 
-    def rebuild(*_: Any, **__: Any) -> int:
+    def rebuild(*_: Any, **__: Any) -> None:
         engine.state.all = np.array([next(costs)])
-        return 3
 
     engine.rebuild = rebuild  # type: ignore[method-assign]
     search = run_on(engine, iterations=5)
@@ -216,9 +178,9 @@ def test_a_network_on_a_gpu_is_not_begun_too_late(
     class Cut(FakeEngine):
         view = device_view = staticmethod(lambda state: None)
 
-        def rebuild(self, *args: Any, deadline: float, **_: Any) -> int:
+        def rebuild(self, *args: Any, deadline: float, **_: Any) -> None:
             clock[0] = max(clock[0], min(clock[0] + 0.06, deadline))
-            return super().rebuild(*args)
+            super().rebuild(*args)
 
     problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
     budget = Budget(seconds=seconds, began=clock[0])
