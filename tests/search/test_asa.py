@@ -191,6 +191,150 @@ def test_a_network_on_a_gpu_is_not_begun_too_late(
     assert budget.elapsed() == pytest.approx(ends)
 
 
+class Gpu(FakeEngine):
+    """Work that ends later, by the clock of the test: 40 ms for the network, then `steps` for reconstructions, which
+    end at the deadline. Launching takes 1 ms of the CPU."""
+
+    runs_ahead = True
+
+    def __init__(self, clock: list[float], steps: float | list[float] = 0.06) -> None:
+        super().__init__([5.0])
+        self.clock, self.steps, self.free = clock, steps, clock[0]
+        self.idle: list[float] = []  #: seconds that the GPU had nothing to do, before each network
+        self.networks: list[float] = []  #: when each ended
+        self.ended: list[float] = []  #: when all that was launched before each snapshot was done
+        self.state.snapshot = self.snapshot  # type: ignore[method-assign]
+
+    def device_view(self, state: Any) -> None:
+        return None
+
+    def network(self, situation: Situation) -> np.ndarray:
+        self.clock[0] += 0.001
+        self.idle.append(max(0.0, self.clock[0] - self.free))
+        self.free = max(self.free, self.clock[0]) + 0.04
+        self.networks.append(self.free)
+        return np.ones((1, 3, 1), np.int32)
+
+    def rebuild(self, *args: Any, deadline: float | None = None, **_: Any) -> None:
+        takes = self.steps if isinstance(self.steps, float) else self.steps[min(len(self.ended), len(self.steps)) - 1]
+        self.free = max(self.free, self.clock[0])
+        self.free = max(self.free, min(self.free + takes, np.inf if deadline is None else deadline))
+        super().rebuild(*args)
+
+    def snapshot(self) -> Any:
+        numbers, ends = self.state.numbers(), self.free
+        self.ended.append(ends)
+
+        def seen() -> Numbers:
+            self.clock[0] = max(self.clock[0], ends)
+            return numbers
+
+        return seen
+
+
+class OnGpu:
+    """Its network."""
+
+    on_device = True
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+        self.unbroken = lambda: 0.04
+
+    def __call__(self, situation: Situation) -> np.ndarray:
+        return self.gpu.network(situation)
+
+
+def search_on(gpu: Gpu, learned: bool = True, **limits: Any) -> Search:
+    problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
+    budget, settings = Budget(began=gpu.clock[0], **limits), Settings(chains=1, rollouts=3)
+    return Search(
+        [problem],
+        gpu,
+        settings,
+        budget,
+        1,
+        OnGpu(gpu) if learned else None,
+        start_rounds=0,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(stopping.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_a_gpu_has_always_something_to_do(clock: list[float]) -> None:
+    """But for the first two iterations: 1 ms for launching."""
+    gpu = Gpu(clock)
+    search = search_on(gpu, iterations=9)
+    told: list[tuple[int, int]] = []
+    search.callback = lambda progress: told.append((progress.iteration, search.iteration))
+    assert search.run() == "iterations"
+    assert gpu.idle == pytest.approx([0.001] * 2 + [0.0] * 7, abs=1e-9)
+    assert told == [(0, 0), (1, 1), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9), (9, 9)]
+    assert clock[0] == pytest.approx(100.0 + 2 * 0.001 + 9 * 0.1)
+    assert search.reconstructions == 9 * 3 * 5
+
+
+@pytest.mark.parametrize("limits", [{"patience": 50}, {"target": 1.0}])
+def test_what_results_can_end_is_not_ahead_of_them(clock: list[float], limits: Any) -> None:
+    gpu = Gpu(clock)
+    assert search_on(gpu, iterations=9, **limits).run() == "iterations"
+    assert gpu.idle == pytest.approx([0.001] * 9)
+
+
+@pytest.mark.parametrize("seconds", np.arange(0.2, 1.5, 0.037).tolist())
+@pytest.mark.parametrize("steps", [0.06, 0.004, [0.06, 0.06, 0.06, 0.09], [0.06, 0.06, 0.09, 0.03]])
+def test_an_iteration_ahead_ends_in_time(clock: list[float], seconds: float, steps: Any) -> None:
+    """Whatever the limit, and also where iterations get longer or shorter: no network ends after it, none is waited for
+    that would, and as much of the time is used as without being ahead."""
+    gpu = Gpu(clock, steps)
+    search = search_on(gpu, seconds=seconds)
+    assert search.run() == "time"
+    assert max(gpu.networks) <= 100.0 + seconds + 1e-9
+    assert max(gpu.ended) <= 100.0 + seconds + 1e-9
+    assert clock[0] <= 100.0 + seconds + 0.0011
+    assert clock[0] >= 100.0 + seconds - 0.041 - 1e-9, "there was no time for the network"
+    assert sum(idle > 1e-9 for idle in gpu.idle) <= 6, "the first and the last ones"
+
+
+def test_rules_end_in_time(clock: list[float]) -> None:
+    gpu = Gpu(clock, 0.1)
+    assert search_on(gpu, learned=False, seconds=0.95).run() == "time"
+    assert max(gpu.ended) == clock[0] == pytest.approx(100.95)
+
+
+def test_an_interruption_while_waiting(clock: list[float]) -> None:
+    """Nothing is forgotten: the iteration that was waited for, and the one after it."""
+    gpu = Gpu(clock)
+    search = search_on(gpu, iterations=9)
+    snapshot, costs = gpu.snapshot, iter([5.0, 4.0, 3.0, 2.0, 1.0])
+    waits: list[int] = []
+
+    def interrupted() -> Any:
+        gpu.state.all = np.array([next(costs)])
+        seen, number = snapshot(), len(gpu.ended) - 1
+
+        def wait() -> Numbers:
+            waits.append(number)
+            if waits == [0, 1, 2]:
+                raise KeyboardInterrupt
+            return seen()
+
+        return wait
+
+    gpu.state.snapshot = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        search.run()
+    search.note_best()
+    assert waits == [0, 1, 2, 2, 3]
+    assert course(search) == [[(0, 5.0), (1, 4.0), (2, 3.0), (3, 2.0)]]
+    assert search.reconstructions == 3 * 3 * 5
+
+
 def test_improving_the_start_takes_a_tenth_of_the_time_at_most() -> None:
     # 100 rounds of 8 chains with 4,000 customers take longer than 0.05 s, and the search must still get its share.
     problem = generate("cvrp", 4000, seed=1)[0]
