@@ -6,6 +6,7 @@ What only a card can show (compilers, clocks, memory that is late) is left to `t
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from gpu import agree
 from gpu.emulated import COMPILER, EmulatedDevice
 from ndsvrp import Problem, Settings, Situation, Solution
 from ndsvrp.engine import cuda as cuda_engine
+from ndsvrp.engine import device as device_module
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.engine.device import Device
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy
 from ndsvrp.search.asa import Search
@@ -209,6 +212,43 @@ def test_numbers_are_read_anew_after_every_change() -> None:
         cuda.device.copied.clear()  # type: ignore[attr-defined]
         assert np.array_equal(states[0].best_costs(), states[1].best_costs())
         assert cuda.device.copied == [], "and only then"  # type: ignore[attr-defined]
+
+
+def test_a_copy_arrives_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ordered when it is asked for; whoever waits for long makes pauses, and can be interrupted."""
+    asked, pauses = [False] * 5 + [True], list[float]()
+
+    class Event:
+        def record(self) -> None:
+            order.append("event")
+
+        def query(self) -> bool:
+            order.append("query")
+            return asked.pop(0)
+
+    def empty(shape: Any, dtype: Any, pin_memory: bool) -> torch.Tensor:
+        order.append("memory")
+        assert pin_memory
+        return torch.empty(shape, dtype=dtype)
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    order: list[str] = []
+    gpu = Device.__new__(Device)
+    gpu.torch = SimpleNamespace(empty=empty, cuda=SimpleNamespace(Event=Event))
+    monkeypatch.setattr(device_module, "SPIN", -1.0)
+    monkeypatch.setattr(device_module.time, "sleep", pause)
+    tensor = torch.tensor([1, 2, 3])
+    arrived = gpu.read(tensor)
+    assert order == ["memory", "event"]
+    tensor.fill_(9)  # what is launched later
+    with pytest.raises(KeyboardInterrupt):
+        arrived()
+    assert arrived().tolist() == [1, 2, 3]
+    assert pauses == [device_module.PAUSE] * 5
 
 
 def test_rollouts_that_do_not_fit_are_weighed_in_global_memory() -> None:

@@ -38,7 +38,7 @@ PLAN = np.dtype(
 RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
 
 OF_NETWORK = ("attention", "decode", "draws", "network")  # these round as they like: multiply and add in one
-SPIN, PAUSE = 0.02, 0.001  # seconds: so long the GPU is waited for without a pause, then with pauses so long
+SPIN, PAUSE = 0.02, 0.0002  # seconds: so long the GPU is waited for without a pause, then with pauses so long
 CAPABILITY = 8  # compute capability that the kernels need: bfloat16, reductions over a warp
 Macros = tuple[tuple[str, str], ...]
 
