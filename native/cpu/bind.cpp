@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "chains.hpp"
+#include "ndsvrp/exchange.hpp"
 #include "ndsvrp/solution.hpp"
 #include "neighbours.hpp"
 
@@ -116,10 +117,10 @@ class Chains {
          const std::string& isa, In<i64> numbers)
       : core_(pick_core(isa)),
         instances_(std::move(instances)),
+        which_(which.data(), which.data() + which.size()),
         numbers_(numbers.data(), numbers.data() + numbers.size()) {
     if (numbers.size() != which.size()) throw std::invalid_argument("a number per chain");
-    for (size_t i = 0; i < which.size(); ++i)
-      chains_.emplace_back(instances_.at(which.data()[i])->in);
+    for (const i32 problem : which_) chains_.emplace_back(instances_.at(problem)->in);
     for (auto& instance : instances_) largest_ = std::max(largest_, instance->in.n);
     for (auto& data : chains_) {
       core_.clear(data.in(), data.chain);
@@ -190,14 +191,21 @@ class Chains {
     return array(std::move(deltas), {size_t(size()), size_t(rollouts)});
   }
 
-  void replace(In<i32> source, In<i32> target) {
-    for (size_t i = 0; i < source.size(); ++i) {
-      const ChainData& from = chains_.at(source.data()[i]);
-      ChainData& to = chains_.at(target.data()[i]);
-      if (&from == &to) continue;
-      if (to.chain.best_is_now) core_.save_best(to.chain);
-      to.copy_from(from);
-      if (to.chain.now.cost < to.chain.best_cost) start_from_now(to.chain);
+  // reach: (chains,) in ticks. All choose before any is replaced.
+  void exchange(In<double> reach, u64 seed, u64 iteration) {
+    std::vector<i64> costs;
+    for (const auto& data : chains_) costs.push_back(data.chain.now.cost);
+    const Field field{costs.data(), 1, which_.data(), size()};
+    std::vector<i32> source;
+    for (i32 i = 0; i < size(); ++i) {
+      source.push_back(
+          source_of(field, i, reach.data()[i], key(seed, iteration, i), OneLane{nullptr}));
+    }
+    for (i32 i = 0; i < size(); ++i) {
+      if (source[i] == i) continue;
+      Chain& chain = chains_[i].chain;
+      chains_[i].copy_from(chains_[source[i]]);
+      if (chain.now.cost < chain.best_cost) start_from_now(chain);
     }
   }
 
@@ -266,6 +274,7 @@ class Chains {
   std::vector<std::shared_ptr<InstanceData>> instances_;
   std::vector<ChainData> chains_;
   std::vector<std::unique_ptr<ScratchData>> scratch_;
+  std::vector<i32> which_;    // the instance of each chain
   std::vector<i64> numbers_;  // of the chains, by which random numbers are drawn
   i32 largest_ = 0;
   volatile i32 stop_ = 0;
@@ -318,7 +327,7 @@ NB_MODULE(_core, m) {
            "stop"_a, "seed"_a, "iteration"_a, "threads"_a, "seconds"_a.none())
       .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a,
            "iteration"_a, "keep_best"_a, "threads"_a)
-      .def("replace", &Chains::replace, "source"_a, "target"_a)
+      .def("exchange", &Chains::exchange, "reach"_a, "seed"_a, "iteration"_a)
       .def("costs", &Chains::costs, "best"_a = false)
       .def("missing", &Chains::missing, "best"_a = false)
       .def("tour", &Chains::tour, "chain"_a, "best"_a = false)

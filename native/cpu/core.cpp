@@ -78,13 +78,11 @@ void do_add_route(const Instance& in, Chain& chain, const i32* customers, i32 si
       in, [&]<class R, class D>() { add_route<R>(in, D(in), chain.now, customers, size, kLane); });
 }
 
-void do_save_best(Chain& chain) { save_best(chain, Alone<OneLane>{kLane}); }
-
 u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }
 
 }  // namespace
 
-const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere,   do_improve, do_evaluate, do_clear,
-                    do_add_route,        do_save_best, do_key_of};
+const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere, do_improve, do_evaluate, do_clear,
+                    do_add_route,        do_key_of};
 
 }  // namespace nds

@@ -14,7 +14,6 @@ struct Core {
                   u64 key, bool keep, const volatile i32* stop);
   void (*clear)(const Instance&, Chain&);
   void (*add_route)(const Instance&, Chain&, const i32* customers, i32 size);
-  void (*save_best)(Chain&);
   u64 (*key_of)(u64 key, u64 part);
 };
 

@@ -14,6 +14,7 @@ extern "C" __attribute__((visibility("default"))) int emulate(const char* name, 
   if (!std::strcmp(name, #kernel)) return launch(kernel, grid, threads, shared, words), 0
   NDS_KERNEL(start_chains);
   NDS_KERNEL(view_chains);
+  NDS_KERNEL(choose_sources);
   NDS_KERNEL(replace_chains);
   NDS_KERNEL(export_chain);
   NDS_KERNEL(evaluate_rollouts);

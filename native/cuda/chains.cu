@@ -1,5 +1,6 @@
-// Chains as such: start, view, replace, export. A block of one warp or more per chain.
+// Chains as such: start, view, exchange, export. A block of one warp or more per chain.
 #include "block.hpp"
+#include "ndsvrp/exchange.hpp"
 
 using namespace nds;
 
@@ -46,23 +47,34 @@ extern "C" __global__ void view_chains(const Plan* plan, const Instance* instanc
   }
 }
 
-// Chain target[i] goes on from the current solution of chain source[i].
+// Exchange, first part: the chain that each goes on from, usually itself. reach: (chains,) in
+// ticks.
+extern "C" __global__ void choose_sources(const Plan*, const i32* which, const i32* number,
+                                          const Record* records, const double* reach, u64 seed,
+                                          u64 iteration, i32* source) {
+  const i32 i = i32(blockIdx.x);
+  const Field field{&records->cost, i32(sizeof(Record) / sizeof(i64)), which, i32(gridDim.x)};
+  const i32 from = source_of(field, i, reach[i], chain_key(seed, iteration, number[i]),
+                             Warp{i32(threadIdx.x), 0});
+  if (threadIdx.x == 0) source[i] = from;
+}
+
+// Second part, when all have chosen: each takes over the current solution of its source. No source
+// is replaced itself, and each costs less than who takes it over: no best solution needs saving.
 extern "C" __global__ void replace_chains(const Plan* plan, const Instance* instances,
                                           const i32* which, char* memory, Record* records,
-                                          const i32* source, const i32* target) {
-  const i32 from = source[blockIdx.x], to = target[blockIdx.x];
+                                          const i32* source) {
+  const i32 to = i32(blockIdx.x), from = source[to];
   if (from == to) return;
   Places spare;
   const Store store{memory, records};
   const Chain other = chain_at(*plan, store, from, spare);
   Chain chain = chain_at(*plan, store, to, spare);
-  if (chain.best_is_now && threadIdx.x < 32)
-    save_best(chain, Alone<Warp>{Warp{i32(threadIdx.x), 0}});
-  sync_block();
   copy_solution(chain.now, other.now, instances[which[to]].n);
   const Solution arrays = chain.now;
   chain.now = with_arrays(other, arrays).now;
   if (chain.now.cost < chain.best_cost) start_from_now(chain);
+  sync_block();  // all have read the record
   if (threadIdx.x == 0) store_record(chain, store.records[to]);
 }
 

@@ -53,7 +53,8 @@ struct Desk {
 
 }  // namespace
 
-// given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,).
+// given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), which
+// adds up over the launches of a call, the first of which begins at step 0.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
     improve_chains(const Plan* plan, const Instance* instances, const i32* which, const i32* number,
                    char* memory, Record* records, char* global_scratch, const i32* given,
@@ -70,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
                                  temperature + i64(i) * steps, from, to,
                                  chain_key(seed, iteration, number[i]), crew);
   desk.put_away(store, i);
-  if (threadIdx.x == 0) made[i] = done;
+  if (threadIdx.x == 0) made[i] = from == 0 || done == kFull ? done : made[i] + done;
 }
 
 // The first of the best of deltas (chains, rollouts), if it is an improvement.

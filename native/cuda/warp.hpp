@@ -58,6 +58,13 @@ struct Warp {
   }
   NDS_FN i32 least_of(i32 value) const { return __reduce_min_sync(kAll, value); }
   NDS_FN i32 most_of(i32 value) const { return __reduce_max_sync(kAll, value); }
+  NDS_FN i64 least_of(i64 value) const {
+    for (i32 step = 16; step > 0; step /= 2) {
+      const i64 other = __shfl_xor_sync(kAll, value, step);
+      value = other < value ? other : value;
+    }
+    return value;
+  }
   // Floats from 0 on stand in the order of their bits.
   NDS_FN float least_of(float value) const {
     return __int_as_float(least_of(__float_as_int(value)));

@@ -186,7 +186,8 @@ def test_given_removals_are_checked() -> None:
     state, cold = start(engine, [problem], [0], 1, rounds=0), np.zeros((1, 2))
     two = Recipe(removals=2)
     good = np.array([[[1, 2], [5, 4]]])
-    assert engine.rebuild(state, two, good, cold, 0, 0) == 2
+    engine.rebuild(state, two, good, cold, 0, 0)
+    assert state.numbers().made == 2
     for removed, message in [
         (np.array([[[0, 2], [5, 4]]]), "between 1 and N"),
         (np.array([[[1, 2], [6, 4]]]), "between 1 and N"),
@@ -225,21 +226,23 @@ def test_deadline_ends_a_step_unfinished() -> None:
     before = engine.export(state, 0, best=False)
     everybody = Recipe(rule="random", removals=3000, all_routes=True, orders=64)  # takes seconds
     began = time.perf_counter()
-    made = engine.rebuild(state, everybody, None, np.zeros((1, 1)), 1, 1, deadline=began + 0.02)
+    engine.rebuild(state, everybody, None, np.zeros((1, 1)), 1, 1, deadline=began + 0.02)
     assert time.perf_counter() - began < 0.5
-    assert made == 1
+    assert state.made == 1
     assert engine.export(state, 0, best=False) == before
     # Nothing is left behind: the next steps are those of a chain that was never interrupted.
     fresh = engine.start([problem], [0])
     for chains in (state, fresh):
-        assert engine.rebuild(chains, RELATED, None, np.zeros((1, 50)), 1, 2) == 50
+        engine.rebuild(chains, RELATED, None, np.zeros((1, 50)), 1, 2)
+        assert chains.made == 50
     assert engine.export(state, 0) == engine.export(fresh, 0)
 
 
 def test_a_deadline_in_the_past_makes_no_step() -> None:
     problem, engine = uniform(40), CpuEngine()
     state = engine.start([problem], [0])
-    assert engine.rebuild(state, RELATED, None, np.zeros((1, 9)), 1, 1, deadline=time.perf_counter() - 1) == 0
+    engine.rebuild(state, RELATED, None, np.zeros((1, 9)), 1, 1, deadline=time.perf_counter() - 1)
+    assert state.numbers().made == 0
 
 
 @pytest.mark.parametrize(("variant", "source"), [("cvrp", "none"), ("vrptw", "dimacs"), ("pcvrptw", "asymmetric")])
@@ -283,52 +286,44 @@ def test_seed_chain_and_iteration_matter() -> None:
     assert len(set(seen)) == 6
 
 
-# --- replace -----------------------------------------------------------------------------------
+# --- exchange ----------------------------------------------------------------------------------
 
 
-def test_replace_goes_on_from_another_chain() -> None:
+def test_exchange_goes_on_from_another_chain() -> None:
     problem, engine = uniform(30), CpuEngine()
     state = start(engine, [problem], [0, 0, 0], 1, rounds=10)
     engine.rebuild(state, RELATED, None, heat(problem, 3, 50, 0.2), 1, 1)
-    before = [engine.export(state, i, best=False) for i in range(3)]
-    engine.replace(state, [2], [0])
-    assert [engine.export(state, i, best=False) for i in range(3)] == [before[2], before[1], before[2]]
+    before, costs = [engine.export(state, i, best=False) for i in range(3)], state.costs()
+    lowest, middle, worst = np.argsort(costs)
+    engine.exchange(state, np.array([(costs[lowest] + costs[middle]) / 2 - costs[lowest]]), 1, 1)
+    assert [engine.export(state, i, best=False) for i in range(3)] == [before[lowest]] * 3
     engine.rebuild(state, RELATED, None, heat(problem, 3, 50), 1, 2)
     assert_costs_are_true(engine, state)
     assert engine.export(state, 0, best=False) != engine.export(state, 2, best=False)
+    assert costs[worst] > costs[middle] > costs[lowest]
 
 
-def test_replace_forgets_no_best() -> None:
+def test_exchange_forgets_no_best() -> None:
     """The best of the chain that is replaced stays, unless it takes on a better one."""
     problem, engine = uniform(30), CpuEngine()
-    temperature = np.concatenate([heat(problem, 1, 40, 5.0), np.zeros((1, 40))])
     state = start(engine, [problem], [0, 0], 1, rounds=10)
-    engine.rebuild(state, RELATED, None, temperature, 1, 1)
-    assert state.costs()[0] > state.costs()[1]
-    best = engine.export(state, 1)
-    assert best == engine.export(state, 1, best=False), "the test needs a chain that stands at its best"
-    costs = state.best_costs().tolist()
-    engine.replace(state, [0], [1])
-    assert state.costs()[0] == state.costs()[1]
-    assert engine.export(state, 1) == best
-    assert state.best_costs().tolist() == costs
+    engine.rebuild(state, RELATED, None, np.concatenate([np.zeros((1, 40)), heat(problem, 1, 40, 5.0)]), 1, 1)
+    cold, hot = (engine.export(state, i) for i in range(2))
+    engine.rebuild(state, RELATED, None, np.concatenate([heat(problem, 1, 9, 0.3), heat(problem, 1, 9, 9.0)]), 1, 2)
+    now, best = state.costs().tolist(), state.best_costs().tolist()
+    assert best[1] < now[0] < now[1], "the test needs a chain that has seen better than what it is given"
+    engine.exchange(state, np.zeros(1), 1, 1)
+    assert state.costs().tolist() == [now[0], now[0]]
+    assert state.best_costs().tolist() == best
+    assert [engine.export(state, 0), engine.export(state, 1)] == [cold, hot]
     assert_costs_are_true(engine, state)
 
     fresh = start(engine, [problem], [0, 0], 1, rounds=0)
     engine.rebuild(fresh, RELATED, None, np.concatenate([np.zeros((1, 40)), np.full((1, 40), -1.0)]), 1, 1)
-    engine.replace(fresh, [0], [1])
+    engine.exchange(fresh, np.zeros(1), 1, 1)
     assert fresh.best_costs()[1] == fresh.best_costs()[0]
     assert engine.export(fresh, 1) == engine.export(fresh, 0)
     assert_costs_are_true(engine, fresh)
-
-
-def test_replace_within_a_problem_only() -> None:
-    problems, engine = [uniform(4), uniform(5)], CpuEngine()
-    state = start(engine, problems, [0, 1], 1, rounds=0)
-    with pytest.raises(EngineError, match="same problem"):
-        engine.replace(state, [0], [1])
-    with pytest.raises(IndexError):
-        engine.replace(state, [2], [1])
 
 
 # --- costs -------------------------------------------------------------------------------------

@@ -70,7 +70,8 @@ class EmulatedDevice:
         self.shared_limit, self.multiprocessors = shared_limit, multiprocessors
         self.launched: list[tuple[str, Macros, int]] = []  #: kernel, macros, blocks
         self.sent: list[int] = []  #: bytes of the arrays sent
-        self.fetched: list[int] = []  #: bytes of the tensors waited for
+        self.copied: list[int] = []  #: bytes of the tensors asked for
+        self.log: list[str] = []  #: kernels launched, tensors asked for and waited for, in order
         self._libraries: dict[Macros, Any] = {}
 
     def kernel(self, file: str, name: str, macros: Macros) -> tuple[str, Macros]:
@@ -92,16 +93,28 @@ class EmulatedDevice:
         )
         assert not missing, name
         self.launched.append((name, macros, grid))
+        self.log.append(name)
 
     def send(self, array: Any) -> Any:
         """A copy."""
         self.sent.append(array.nbytes)
         return torch.from_numpy(array.copy())
 
-    def fetch(self, tensor: Any) -> Any:
-        """A copy."""
-        self.fetched.append(tensor.nbytes)
-        return tensor.numpy().copy()
+    def read(self, tensor: Any) -> Any:
+        """A copy of it as it is now: whatever was launched has ended."""
+        self.log.append("read")
+        held = tensor.numpy().copy()
+        self.copied.append(held.nbytes)
+
+        def arrived() -> Any:
+            self.mark()()
+            return held
+
+        return arrived
+
+    def mark(self) -> Any:
+        """Nobody has to wait, but it is noted."""
+        return lambda: self.log.append("wait")
 
     def _any(self) -> Macros:
         return next(iter(self._libraries))

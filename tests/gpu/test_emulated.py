@@ -6,6 +6,7 @@ What only a card can show (compilers, clocks, memory that is late) is left to `t
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from gpu import agree
 from gpu.emulated import COMPILER, EmulatedDevice
 from ndsvrp import Problem, Settings, Situation, Solution
 from ndsvrp.engine import cuda as cuda_engine
+from ndsvrp.engine import device as device_module
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.engine.device import Device
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy
 from ndsvrp.search.asa import Search
@@ -69,16 +72,17 @@ def test_kinds_mixed_in_one_batch() -> None:
 SEARCH = Settings(ruin="related", chains=3, rollouts=3, removals=4, orders=2, threshold=1.0)
 
 
-def search(engine: Any, problems: list[Any], deconstruction: Any = None) -> list[Any]:
+def search(engine: Any, problems: list[Any], deconstruction: Any = None, told: Any = None) -> list[Any]:
     """Best solution, trace and costs of every problem."""
-    it = Search(problems, engine, SEARCH, Budget(seconds=600, iterations=3), 1, deconstruction, start_rounds=2)
+    budget = Budget(seconds=600, iterations=4)
+    it = Search(problems, engine, SEARCH, budget, 1, deconstruction, start_rounds=2, callback=told)
     if engine.name == "cuda":
         it.rehearse()
     assert it.run() == "iterations"
     state = it.state
     assert state is not None
     numbers = state.numbers()
-    for one, other in zip(numbers, (state.costs(), state.best_costs(), state.missing()), strict=True):
+    for one, other in zip(numbers[:3], (state.costs(), state.best_costs(), state.missing()), strict=True):
         assert np.array_equal(one, other) and one.dtype == other.dtype
     courses = [[(point.iteration, point.cost) for point in trace] for trace in it.traces]
     return list(zip(it.best(), courses, numbers.costs.reshape(len(problems), -1).tolist(), strict=True))
@@ -92,12 +96,34 @@ def test_a_batch_is_searched_as_on_the_cpu_alone(kinds: tuple[str, ...]) -> None
     assert "replace_chains" in {name for name, _ in near(cuda)}
 
 
+def policy() -> Policy:
+    torch.manual_seed(0)
+    return Policy(Network(NetworkConfig(width=8, heads=2, feed_forward=8, seed_bits=4, seed_width=4)))
+
+
 @pytest.mark.usefixtures("one_thread")
 def test_a_batch_is_searched_with_the_policy_as_on_the_cpu() -> None:
-    torch.manual_seed(0)
-    policy = Policy(Network(NetworkConfig(width=8, heads=2, feed_forward=8, seed_bits=4, seed_width=4)))
     problems = [random_problem(i, "cvrp", "none", customers=9) for i in range(2)]
-    assert search(engine("global"), problems, policy) == search(CpuEngine(), problems, policy)
+    assert search(engine("global"), problems, policy()) == search(CpuEngine(), problems, policy())
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("learned", [False, True])
+def test_an_iteration_ahead_finds_the_same(learned: bool) -> None:
+    """Routes, traces, and what a callback is told."""
+    problems = [random_problem(i, "cvrp", "none", customers=9) for i in range(2)]
+    found, told = [], []
+    for ahead in (False, True):
+        cuda, said = engine("global"), list[Any]()
+        cuda.runs_ahead = ahead
+        found.append(search(cuda, problems, policy() if learned else None, said.append))
+        told.append([progress._replace(seconds=0.0) for progress in said])
+    assert found[0] == found[1]
+    assert [progress.iteration for progress in told[0]] == [0, 1, 2, 3, 4]
+    assert [progress._replace(temperature=0.0) for progress in told[0]] == [
+        progress._replace(temperature=0.0) for progress in told[1]
+    ]
+    assert [p.temperature for p in told[0]] == pytest.approx([p.temperature for p in told[1]], rel=1e-3)
 
 
 class Operations(TorchDispatchMode):
@@ -118,12 +144,12 @@ class Operations(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("seconds", [600.0, None])
-def test_what_an_iteration_asks_of_the_gpu(monkeypatch: pytest.MonkeyPatch, seconds: float | None) -> None:
-    """Three launches and a small kernel of torch, two small arrays sent, and one time that the CPU waits."""
+def test_what_an_iteration_asks_of_the_gpu(seconds: float | None) -> None:
+    """Four launches and a small kernel of torch, two small arrays sent, and the numbers asked for. What the one before
+    found is waited for only then: nobody waits between one iteration and the next."""
     problem, cuda, chains, rollouts = random_problem(1, "cvrp", "none", customers=9), engine("auto"), 3, 4
     device: Any = cuda.device
     lists = torch.arange(1, 5, dtype=torch.int32).expand(chains, rollouts, 4).contiguous()
-    counted: list[Any] = []
     operations = Operations()
 
     class Given:
@@ -133,30 +159,25 @@ def test_what_an_iteration_asks_of_the_gpu(monkeypatch: pytest.MonkeyPatch, seco
             assert isinstance(situation.view, torch.Tensor) and situation.view.shape == (3, chains, 10)
             return lists
 
-    def note(_: object) -> None:
-        launched = [name for name, _, _ in device.launched]
-        counted.append((launched, device.sent.copy(), device.fetched.copy(), operations.names.copy()))
-        for each in (device.launched, device.sent, device.fetched, operations.names):
-            each.clear()
-
     settings = Settings(chains=chains, rollouts=rollouts, removals=4, orders=2, threshold=0.0)
     budget = Budget(seconds, iterations=6)
-    search = Search([problem], cuda, settings, budget, 1, Given(), start_rounds=0, callback=note)
-    monkeypatch.setattr(cuda_engine, "SLICE", 600.0)  # emulation is slow
+    search = Search(
+        [problem], cuda, settings, budget, 1, Given(), start_rounds=0,
+        callback=lambda progress: device.log.append(f"told of {progress.iteration}"),
+    )  # fmt: skip
     search.rehearse()
-    exchange = search._exchange
-
-    def always(state: Any, costs: Any, temperatures: Any) -> None:
-        exchange(state, costs + np.arange(chains), temperatures)  # somebody is always beyond the threshold
-
-    search._exchange = always  # type: ignore[method-assign]
+    for each in (device.log, device.sent, device.copied):
+        each.clear()
     with operations:
         search.run()
-    for launched, sent, fetched, names in counted[3:]:  # slices are known by then
-        assert launched == ["view_chains", "improve_chains", "replace_chains"]
-        assert sent == [8 * chains, 2 * 4 * 2], "a temperature for each chain; from where to where two of them go"
-        assert fetched == [8 * (9 * chains + 2)]
-        assert names == ["clone"], "the temperatures, for every step"
+    launches = ["view_chains", "improve_chains", "choose_sources", "replace_chains", "read"]
+    expected = ["start_chains", "read", "wait", "told of 0", *launches, "wait", "told of 1", *launches]
+    for iteration in (3, 4, 5, 6):
+        expected += [*launches, "wait", f"told of {iteration - 1}"]
+    assert device.log == [*expected, "wait", "told of 6"]
+    assert device.sent == [8 * chains, 8 * chains] * 6, "a temperature for each chain, and how far it may be behind"
+    assert device.copied == [8 * (9 * chains + 2)] * 7
+    assert operations.names[-6:] == ["clone"] * 6, "the temperatures, for every step"
 
 
 def test_the_same_temperature_for_all_steps() -> None:
@@ -179,7 +200,7 @@ def test_numbers_are_read_anew_after_every_change() -> None:
     changes: list[Any] = [
         lambda one, state: one.rebuild(state, recipe, None, heat, 1, 1),
         lambda one, state: one.rebuild(state, recipe, None, heat, 1, 2, deadline=time.perf_counter() + 600),
-        lambda one, state: one.replace(state, [0], [2]),
+        lambda one, state: one.exchange(state, np.zeros(1), 1, 2),
         lambda one, state: one.evaluate(state, recipe, None, 8, 1, 3, keep_best=True),
     ]
     for change in changes:
@@ -188,9 +209,46 @@ def test_numbers_are_read_anew_after_every_change() -> None:
             change(one, state)
         assert not np.array_equal(before, states[1].costs())
         assert np.array_equal(states[0].costs(), states[1].costs())
-        cuda.device.fetched.clear()  # type: ignore[attr-defined]
+        cuda.device.copied.clear()  # type: ignore[attr-defined]
         assert np.array_equal(states[0].best_costs(), states[1].best_costs())
-        assert cuda.device.fetched == [], "and only then"  # type: ignore[attr-defined]
+        assert cuda.device.copied == [], "and only then"  # type: ignore[attr-defined]
+
+
+def test_a_copy_arrives_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ordered when it is asked for; whoever waits for long makes pauses, and can be interrupted."""
+    asked, pauses = [False] * 5 + [True], list[float]()
+
+    class Event:
+        def record(self) -> None:
+            order.append("event")
+
+        def query(self) -> bool:
+            order.append("query")
+            return asked.pop(0)
+
+    def empty(shape: Any, dtype: Any, pin_memory: bool) -> torch.Tensor:
+        order.append("memory")
+        assert pin_memory
+        return torch.empty(shape, dtype=dtype)
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    order: list[str] = []
+    gpu = Device.__new__(Device)
+    gpu.torch = SimpleNamespace(empty=empty, cuda=SimpleNamespace(Event=Event))
+    monkeypatch.setattr(device_module, "SPIN", -1.0)
+    monkeypatch.setattr(device_module.time, "sleep", pause)
+    tensor = torch.tensor([1, 2, 3])
+    arrived = gpu.read(tensor)
+    assert order == ["memory", "event"]
+    tensor.fill_(9)  # what is launched later
+    with pytest.raises(KeyboardInterrupt):
+        arrived()
+    assert arrived().tolist() == [1, 2, 3]
+    assert pauses == [device_module.PAUSE] * 5
 
 
 def test_rollouts_that_do_not_fit_are_weighed_in_global_memory() -> None:
@@ -223,9 +281,68 @@ def test_a_deadline_drops_what_is_under_way() -> None:
     state = start(cuda, [problem], [0, 0], 1, rounds=0)
     before = cuda.export(state, 0, best=False)
     recipe = Recipe(rule="random", removals=60, all_routes=True, orders=2)
-    made = cuda.rebuild(state, recipe, None, np.full((2, 1000), -1e9), 1, 1, deadline=time.perf_counter() + 0.3)
-    assert 0 <= made < 2000
+    cuda.rebuild(state, recipe, None, np.full((2, 1000), -1e9), 1, 1, deadline=time.perf_counter() + 0.3)
+    assert 0 <= state.numbers().made < 2000
     assert cuda.export(state, 0, best=False) == before
+
+
+def test_steps_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a deadline no launch reinserts many, and no more than two are under way; steps made add up."""
+    problem, recipe = random_problem(2, "cvrp", "none", customers=20), Recipe(rule="related", removals=5, orders=2)
+    monkeypatch.setattr(cuda_engine, "LAUNCH", 10)
+    heat, ends = np.full((2, 7), 0.1 * problem.side()), []
+    for each in (engine("auto"), CpuEngine()):
+        state = start(each, [problem], [0, 0], 1, rounds=0)
+        each.rebuild(state, recipe, None, heat, 1, 1, deadline=time.perf_counter() + 600)
+        assert state.numbers().made == 14
+        ends.append(agree.everything(each, state))
+        if each.name == "cuda":
+            log: Any = each.device.log  # type: ignore[attr-defined]
+            launch = "improve_chains"
+            assert log[log.index(launch) :][:7] == [launch, launch, "wait", launch, "wait", launch, "read"]
+        each.rebuild(state, recipe, None, heat[:, :0], 1, 2, deadline=time.perf_counter() + 600)
+        assert state.numbers().made == 0
+        each.rebuild(state, recipe, None, heat, 1, 3, deadline=time.perf_counter())
+        assert state.numbers().made <= 2, "none; a GPU may begin one"
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_search_ends_in_time(ahead: bool) -> None:
+    problem, cuda = random_problem(2, "cvrp", "none", customers=20), engine("auto")
+    cuda.runs_ahead = ahead
+    budget = Budget(seconds=0.5)
+    settings = Settings(ruin="related", chains=2, rollouts=4, removals=4, orders=2)
+    it = Search([problem], cuda, settings, budget, 1, start_rounds=1)
+    it.rehearse()
+    budget.restart()
+    assert it.run() == "time"
+    assert 0.5 <= budget.elapsed() < 0.5 + 0.5  # 0.01 on a machine of our own
+    assert it.iteration > 1 and 0 < it.reconstructions <= it.iteration * 2 * 4 * 2
+
+
+@pytest.mark.parametrize("limits", [{"target": 1e9}, {"patience": 2}, {}])
+def test_an_interrupted_search_has_seen_all(limits: Any) -> None:
+    """Also what was under way. What results can end is never ahead of them."""
+    problem, cuda = random_problem(1, "cvrp", "none", customers=9), engine("auto")
+    ahead: list[int] = []
+
+    def told(progress: Any) -> None:
+        ahead.append(it.iteration - progress.iteration)
+        if progress.iteration == 3:
+            raise KeyboardInterrupt
+
+    it = Search([problem], cuda, SEARCH, Budget(iterations=20, **limits), 1, start_rounds=0, callback=told)
+    if limits.get("target"):
+        assert it.run() == "target" and (it.iteration, ahead) == (0, [0])
+        return
+    with pytest.raises(KeyboardInterrupt):
+        it.run()
+    it.note_best()
+    assert ahead == ([0, 0, 0, 0] if limits else [0, 0, 1, 1])
+    assert it.iteration == (3 if limits else 4)
+    assert it.reconstructions == it.iteration * 3 * 3 * 2
+    assert it.traces[0][-1].cost == it.state.best_costs().min()  # type: ignore[union-attr]
 
 
 def test_small_cards_keep_the_solution_outside() -> None:

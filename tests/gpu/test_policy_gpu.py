@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,8 +121,11 @@ def test_nobody_waits_for_the_policy() -> None:
         view = engine.device_view(state)
         removed = policy(Situation(problem, coordinates, view, 16, 6, np.random.default_rng(i)))
         engine.rebuild(state, base.Recipe(removals=6, orders=2), removed, heat, 1, i)
-        engine.replace(state, [0], [1])
+        engine.exchange(state, np.zeros(1), 1, i)
+        asked.append(state.snapshot())
         return removed
+
+    asked: list[Any] = []
 
     with pytest.warns(NdsWarning, match="no kernel selects customers for a network of this shape"):
         first = iterate(1)
@@ -130,8 +134,11 @@ def test_nobody_waits_for_the_policy() -> None:
     torch.cuda.synchronize()
     assert not torch.equal(first, second)
     assert 0.0 < policy.unbroken() < 1.0
-    costs = state.costs()
-    assert costs[0] == costs[1] and state.numbers().best_costs.min() <= costs.min()
+    first_numbers, numbers = (numbers() for numbers in asked)
+    assert first_numbers.made == numbers.made == chains * 16
+    assert len(set(numbers.costs.tolist())) == 1, "all go on from the best"
+    assert numbers.costs.tolist() == state.costs().tolist()
+    assert numbers.best_costs.min() <= first_numbers.best_costs.min()
 
 
 def test_recorded_gradients() -> None:

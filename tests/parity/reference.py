@@ -58,6 +58,17 @@ class Random:
         return (self.bits() >> 8) / (1 << 24)
 
 
+def exchange(costs: Sequence[int], which: Sequence[int], reach: Sequence[float], keys: Sequence[int]) -> list[int]:
+    """The chain that each goes on from, by costs and reaches in ticks and the keys of the chains in this iteration."""
+    sources = []
+    for i, cost in enumerate(costs):
+        rivals = [j for j in range(len(costs)) if which[j] == which[i]]
+        limit = float(min(costs[j] for j in rivals)) + reach[i]
+        good = [j for j in rivals if float(costs[j]) <= limit]
+        sources.append(i if float(cost) <= limit else good[Random(key_of(keys[i], MASK64)).below(len(good))])
+    return sources
+
+
 def blinks(key: int, threshold: int, turn: int, route: int, place: int) -> bool:
     if threshold == 0:
         return False

@@ -10,7 +10,7 @@ import pytest
 from ndsvrp import Problem, Progress, Settings, Situation, generate, solve
 from ndsvrp.engine.base import Numbers
 from ndsvrp.search import stopping
-from ndsvrp.search.asa import Search
+from ndsvrp.search.asa import Launched, Search
 from ndsvrp.search.stopping import Budget
 
 
@@ -18,6 +18,7 @@ class FakeState:
     def __init__(self, costs: list[float], missing: int = 0) -> None:
         self.all = np.array(costs)
         self.left_out = missing
+        self.made = 0
 
     def costs(self) -> np.ndarray:
         return self.all
@@ -28,16 +29,21 @@ class FakeState:
         return np.full(len(self.all), self.left_out, np.int32)
 
     def numbers(self) -> Numbers:
-        return Numbers(self.costs(), self.best_costs(), self.missing())
+        return Numbers(self.costs(), self.best_costs(), self.missing(), self.made)
+
+    def snapshot(self) -> Any:
+        numbers = self.numbers()
+        return lambda: numbers
 
 
 class FakeEngine:
     name = "fake"
+    runs_ahead = False
     threads = 1
 
     def __init__(self, costs: list[float]) -> None:
         self.state = FakeState(costs)
-        self.moves: list[tuple[int, int]] = []
+        self.reaches: list[list[float]] = []  #: of all calls
         self.temperatures: list[float] = []
         self.heat: np.ndarray | None = None  #: of the last call
 
@@ -49,14 +55,15 @@ class FakeEngine:
         self.state.problems, self.state.which = problems, which
         return self.state
 
-    def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> int:
+    def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> None:
         assert (np.ptp(temperature, axis=1) == 0).all()
         self.heat = temperature
         self.temperatures.append(float(temperature[0, 0]))
-        return int(temperature.shape[1])
+        self.state.made = int(temperature.shape[1])
 
-    def replace(self, state: Any, source: np.ndarray, target: np.ndarray) -> None:
-        self.moves += zip(source.tolist(), target.tolist(), strict=True)
+    def exchange(self, state: Any, reach: np.ndarray, seed: int, iteration: int) -> None:
+        assert (seed, iteration) == (1, len(self.reaches) + 1)
+        self.reaches.append(reach.tolist())
 
 
 SIDES = (100.0, 1.0, 1000.0)
@@ -77,50 +84,11 @@ def course(search: Search) -> list[list[tuple[int, float]]]:
     return [[(point.iteration, point.cost) for point in trace] for trace in search.traces]
 
 
-def test_exchange() -> None:
-    """T = 0.1 · 100, δ = 15: the threshold is 1000 + 150. Only what is above goes, and only to what is not."""
-    costs = [1000.0, 1150.0, 1150.1, 1300.0, 1100.0, 9999.0]
-    for seed in range(20):
-        engine = FakeEngine(costs)
-        search = run_on(engine)
-        search.seed = seed
-        engine.moves.clear()
-        search._exchange(engine.state, engine.state.all, np.array([10.0]))  # type: ignore[arg-type]
-        assert [target for _, target in engine.moves] == [2, 3, 5]
-        assert {source for source, _ in engine.moves} <= {0, 1, 4}
-
-
-def test_exchange_draws_all_good_chains() -> None:
-    engine = FakeEngine([1.0, 2.0, 1e9])
-    run_on(engine, iterations=40)
-    assert {source for source, _ in engine.moves} == {0, 1}
-    assert {target for _, target in engine.moves} == {2}
-    assert len(engine.moves) == 40
-
-
-def test_exchange_stays_within_a_problem() -> None:
-    """Sides 100, 1, 1000 and T = 0.1 of them: thresholds 1 + 150, 1 + 1.5 and 1 + 1500, for three chains each."""
-    engine = FakeEngine([1.0, 151.0, 151.1, 1.0, 2.5, 2.6, 1501.1, 1501.0, 1.0])
-    run_on(engine, iterations=1, problems=3)
-    assert [target for _, target in engine.moves] == [2, 5, 6]
-    assert all(source // 3 == target // 3 for source, target in engine.moves)
-    sources = {target: set() for target in (2, 5, 6)}
-    for seed in range(20):
-        search = run_on(engine, problems=3)
-        search.seed = seed
-        engine.moves.clear()
-        search._exchange(engine.state, engine.state.all, 0.1 * np.array(SIDES))  # type: ignore[arg-type]
-        for source, target in engine.moves:
-            sources[target].add(source)
-    assert sources == {2: {0, 1}, 5: {3, 4}, 6: {7, 8}}
-
-
-def test_problems_draw_what_they_would_draw_alone() -> None:
-    both, alone = FakeEngine([1.0, 1.01, 1e9] * 2), FakeEngine([1.0, 1.01, 1e9])
-    run_on(both, iterations=20, problems=2)
-    run_on(alone, iterations=20)
-    assert [move for move in both.moves if move[1] < 3] == alone.moves
-    assert [(source - 3, target - 3) for source, target in both.moves if target > 2] == alone.moves
+def test_reach_of_the_exchange() -> None:
+    """Sides 100, 1, 1000 and δ = 15: at T = 0.1 chains may be behind by 150, 1.5 and 1500, at T = 0.01 by a tenth."""
+    engine = FakeEngine([1.0] * 6)
+    run_on(engine, iterations=2, problems=3, hot=0.1, cold=0.001)
+    assert engine.reaches == [pytest.approx([150.0, 1.5, 1500.0]), pytest.approx([15.0, 0.15, 150.0])]
 
 
 def test_each_problem_has_its_temperature_and_trace() -> None:
@@ -131,16 +99,11 @@ def test_each_problem_has_its_temperature_and_trace() -> None:
     assert engine.heat == pytest.approx(np.repeat([10.0, 10.0, 0.1, 0.1, 100.0, 100.0], 3).reshape(6, 3))
     engine.state.all = np.array([5.0, 6.0, 6.5, 7.0, 9.0, 8.0])
     search.callback = told.append
-    search._report(engine.state.numbers(), np.array([1.0, 2.0, 3.0]))
+    search._under_way.append(Launched(1, np.array([1.0, 2.0, 3.0]), engine.state.numbers))
+    search._report()
     assert course(search) == [[(0, 5.0)], [(0, 7.0), (1, 6.5)], [(0, 9.0), (1, 8.0)]]
     assert (told[0].best, told[0].temperature, told[0].unserved) == (6.5, 2.0, 0)
     assert search._best_chains(engine.state.numbers()).tolist() == [0, 2, 5]
-
-
-def test_no_exchange_below_the_threshold() -> None:
-    engine = FakeEngine([1000.0, 1150.0, 1100.0])
-    run_on(engine)
-    assert engine.moves == []
 
 
 def test_temperatures_follow_the_box() -> None:
@@ -156,9 +119,8 @@ def test_trace_has_better_solutions_only() -> None:
     engine = FakeEngine([5.0])
     costs = iter([5.0, 5.0, 4.0, 4.0, 3.0])
 
-    def rebuild(*_: Any, **__: Any) -> int:
+    def rebuild(*_: Any, **__: Any) -> None:
         engine.state.all = np.array([next(costs)])
-        return 3
 
     engine.rebuild = rebuild  # type: ignore[method-assign]
     search = run_on(engine, iterations=5)
@@ -216,9 +178,9 @@ def test_a_network_on_a_gpu_is_not_begun_too_late(
     class Cut(FakeEngine):
         view = device_view = staticmethod(lambda state: None)
 
-        def rebuild(self, *args: Any, deadline: float, **_: Any) -> int:
+        def rebuild(self, *args: Any, deadline: float, **_: Any) -> None:
             clock[0] = max(clock[0], min(clock[0] + 0.06, deadline))
-            return super().rebuild(*args)
+            super().rebuild(*args)
 
     problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
     budget = Budget(seconds=seconds, began=clock[0])
@@ -227,6 +189,150 @@ def test_a_network_on_a_gpu_is_not_begun_too_late(
     assert search.run() == "time"
     assert search.iteration == iterations
     assert budget.elapsed() == pytest.approx(ends)
+
+
+class Gpu(FakeEngine):
+    """Work that ends later, by the clock of the test: 40 ms for the network, then `steps` for reconstructions, which
+    end at the deadline. Launching takes 1 ms of the CPU."""
+
+    runs_ahead = True
+
+    def __init__(self, clock: list[float], steps: float | list[float] = 0.06) -> None:
+        super().__init__([5.0])
+        self.clock, self.steps, self.free = clock, steps, clock[0]
+        self.idle: list[float] = []  #: seconds that the GPU had nothing to do, before each network
+        self.networks: list[float] = []  #: when each ended
+        self.ended: list[float] = []  #: when all that was launched before each snapshot was done
+        self.state.snapshot = self.snapshot  # type: ignore[method-assign]
+
+    def device_view(self, state: Any) -> None:
+        return None
+
+    def network(self, situation: Situation) -> np.ndarray:
+        self.clock[0] += 0.001
+        self.idle.append(max(0.0, self.clock[0] - self.free))
+        self.free = max(self.free, self.clock[0]) + 0.04
+        self.networks.append(self.free)
+        return np.ones((1, 3, 1), np.int32)
+
+    def rebuild(self, *args: Any, deadline: float | None = None, **_: Any) -> None:
+        takes = self.steps if isinstance(self.steps, float) else self.steps[min(len(self.ended), len(self.steps)) - 1]
+        self.free = max(self.free, self.clock[0])
+        self.free = max(self.free, min(self.free + takes, np.inf if deadline is None else deadline))
+        super().rebuild(*args)
+
+    def snapshot(self) -> Any:
+        numbers, ends = self.state.numbers(), self.free
+        self.ended.append(ends)
+
+        def seen() -> Numbers:
+            self.clock[0] = max(self.clock[0], ends)
+            return numbers
+
+        return seen
+
+
+class OnGpu:
+    """Its network."""
+
+    on_device = True
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+        self.unbroken = lambda: 0.04
+
+    def __call__(self, situation: Situation) -> np.ndarray:
+        return self.gpu.network(situation)
+
+
+def search_on(gpu: Gpu, learned: bool = True, **limits: Any) -> Search:
+    problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
+    budget, settings = Budget(began=gpu.clock[0], **limits), Settings(chains=1, rollouts=3)
+    return Search(
+        [problem],
+        gpu,
+        settings,
+        budget,
+        1,
+        OnGpu(gpu) if learned else None,
+        start_rounds=0,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(stopping.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_a_gpu_has_always_something_to_do(clock: list[float]) -> None:
+    """But for the first two iterations: 1 ms for launching."""
+    gpu = Gpu(clock)
+    search = search_on(gpu, iterations=9)
+    told: list[tuple[int, int]] = []
+    search.callback = lambda progress: told.append((progress.iteration, search.iteration))
+    assert search.run() == "iterations"
+    assert gpu.idle == pytest.approx([0.001] * 2 + [0.0] * 7, abs=1e-9)
+    assert told == [(0, 0), (1, 1), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9), (9, 9)]
+    assert clock[0] == pytest.approx(100.0 + 2 * 0.001 + 9 * 0.1)
+    assert search.reconstructions == 9 * 3 * 5
+
+
+@pytest.mark.parametrize("limits", [{"patience": 50}, {"target": 1.0}])
+def test_what_results_can_end_is_not_ahead_of_them(clock: list[float], limits: Any) -> None:
+    gpu = Gpu(clock)
+    assert search_on(gpu, iterations=9, **limits).run() == "iterations"
+    assert gpu.idle == pytest.approx([0.001] * 9)
+
+
+@pytest.mark.parametrize("seconds", np.arange(0.2, 1.5, 0.037).tolist())
+@pytest.mark.parametrize("steps", [0.06, 0.004, [0.06, 0.06, 0.06, 0.09], [0.06, 0.06, 0.09, 0.03]])
+def test_an_iteration_ahead_ends_in_time(clock: list[float], seconds: float, steps: Any) -> None:
+    """Whatever the limit, and also where iterations get longer or shorter: no network ends after it, none is waited for
+    that would, and as much of the time is used as without being ahead."""
+    gpu = Gpu(clock, steps)
+    search = search_on(gpu, seconds=seconds)
+    assert search.run() == "time"
+    assert max(gpu.networks) <= 100.0 + seconds + 1e-9
+    assert max(gpu.ended) <= 100.0 + seconds + 1e-9
+    assert clock[0] <= 100.0 + seconds + 0.0011
+    assert clock[0] >= 100.0 + seconds - 0.041 - 1e-9, "there was no time for the network"
+    assert sum(idle > 1e-9 for idle in gpu.idle) <= 6, "the first and the last ones"
+
+
+def test_rules_end_in_time(clock: list[float]) -> None:
+    gpu = Gpu(clock, 0.1)
+    assert search_on(gpu, learned=False, seconds=0.95).run() == "time"
+    assert max(gpu.ended) == clock[0] == pytest.approx(100.95)
+
+
+def test_an_interruption_while_waiting(clock: list[float]) -> None:
+    """Nothing is forgotten: the iteration that was waited for, and the one after it."""
+    gpu = Gpu(clock)
+    search = search_on(gpu, iterations=9)
+    snapshot, costs = gpu.snapshot, iter([5.0, 4.0, 3.0, 2.0, 1.0])
+    waits: list[int] = []
+
+    def interrupted() -> Any:
+        gpu.state.all = np.array([next(costs)])
+        seen, number = snapshot(), len(gpu.ended) - 1
+
+        def wait() -> Numbers:
+            waits.append(number)
+            if waits == [0, 1, 2]:
+                raise KeyboardInterrupt
+            return seen()
+
+        return wait
+
+    gpu.state.snapshot = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        search.run()
+    search.note_best()
+    assert waits == [0, 1, 2, 2, 3]
+    assert course(search) == [[(0, 5.0), (1, 4.0), (2, 3.0), (3, 2.0)]]
+    assert search.reconstructions == 3 * 3 * 5
 
 
 def test_improving_the_start_takes_a_tenth_of_the_time_at_most() -> None:

@@ -162,11 +162,10 @@ def test_an_interrupted_search_returns_its_best() -> None:
 def test_the_trace_has_what_an_interrupted_iteration_found(monkeypatch: pytest.MonkeyPatch) -> None:
     rebuild = CpuEngine.rebuild
 
-    def interrupted(self: CpuEngine, *args: Any, **limits: Any) -> int:
-        made = rebuild(self, *args, **limits)
+    def interrupted(self: CpuEngine, *args: Any, **limits: Any) -> None:
+        rebuild(self, *args, **limits)
         if args[-1] == 2:  # the iteration
             raise KeyboardInterrupt
-        return made
 
     monkeypatch.setattr(CpuEngine, "rebuild", interrupted)
     result = solve(uniform(60, metric="exact"), iterations=100, seed=1, rollouts=50)

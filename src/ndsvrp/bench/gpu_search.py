@@ -97,11 +97,11 @@ def iteration(
     removed = policy(situation(1))
     rebuilt = seconds_of(lambda i: engine.rebuild(state, GIVEN, removed, heat, 1, i), repeats, device)
     yield _part("rebuild", rebuilt)
-    good, hopeless = np.arange(chains // 4), np.arange(chains - chains // 4, chains)  # a quarter is replaced
+    reach = np.array([Settings().threshold * HEAT * problem.side()])
 
     def exchange(i: int) -> None:
+        engine.exchange(state, reach, 1, i)
         state.numbers()
-        engine.replace(state, good, hopeless)
 
     yield _part("exchange and report", seconds_of(exchange, repeats, device))
     whole = _in_a_search(problem, policy, engine, chains, WARM_UP + 4 * repeats)

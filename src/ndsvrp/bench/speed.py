@@ -57,7 +57,8 @@ def measure(problem: Problem, seconds: float = 2.0, isa: str = "auto") -> Iterat
         iteration, steps = WARM_UP, 0
         began, cpu = time.perf_counter(), time.process_time()
         while time.perf_counter() - began < seconds:
-            steps += engine.rebuild(state, recipe, None, middle, 1, iteration)
+            engine.rebuild(state, recipe, None, middle, 1, iteration)
+            steps += state.made
             iteration += 1
         taken, cpu = time.perf_counter() - began, time.process_time() - cpu
         yield {

@@ -1,13 +1,14 @@
 """What search and training know of an engine: five verbs over batches of solutions.
 
 `start` makes solutions, `view` shows them to a policy, `rebuild` takes them apart and puts them back together,
-`replace` copies between chains, `export` gives the best as routes. A sixth method, `evaluate`, is the parallel form of
-`rebuild`: K reconstructions of the same solution, where `rebuild` makes K in sequence, each of what the last one left.
+`exchange` has chains go on from better ones, `export` gives the best as routes. A sixth method, `evaluate`, is the
+parallel form of `rebuild`: K reconstructions of the same solution, where `rebuild` makes K in sequence, each of what
+the last one left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -55,6 +56,7 @@ class Numbers(NamedTuple):
     costs: npt.NDArray[np.float64]
     best_costs: npt.NDArray[np.float64]
     missing: Ints
+    made: int  #: reconstructions by the last `rebuild`, of all chains; fewer than asked for if time was up
 
 
 class State(Protocol):
@@ -76,7 +78,12 @@ class State(Protocol):
         ...
 
     def numbers(self) -> Numbers:
-        """All three, in one look: a GPU is waited for once."""
+        """All of these, in one look: a GPU is waited for once."""
+        ...
+
+    def snapshot(self) -> Callable[[], Numbers]:
+        """The numbers as they will be when all that has been asked for is done. Whoever calls what is returned waits
+        for that, and for nothing that is asked for later."""
         ...
 
 
@@ -87,6 +94,7 @@ class Engine(Protocol):
     """
 
     name: str
+    runs_ahead: bool  #: whether verbs return before their work is done, as on a GPU
 
     def start(
         self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int | Ints = 0
@@ -115,8 +123,8 @@ class Engine(Protocol):
         iteration: int,
         *,
         deadline: float | None = None,
-    ) -> int:
-        """K reconstructions in sequence per chain, accepted by annealing; returns how many were made in all.
+    ) -> None:
+        """K reconstructions in sequence per chain, accepted by annealing; `Numbers.made` tells how many were made.
 
         removed: (chains, K, M) customers to take out, an array or a tensor where the engine is; or None with a rule in
         the recipe;
@@ -141,10 +149,11 @@ class Engine(Protocol):
         """
         ...
 
-    def replace(self, state: Any, source: npt.ArrayLike, target: npt.ArrayLike) -> None:
-        """Chain target[i] goes on from the current solution of chain source[i], of the same problem.
+    def exchange(self, state: Any, reach: npt.NDArray[np.float64], seed: int, iteration: int) -> None:
+        """Chains too far behind the others of their problem go on from the current solution of one that is not.
 
-        No chain is both source and target, so that the order of the copies does not matter.
+        reach: (problems,) float64, how far above the lowest cost of its chains one may be, in units of the problem.
+        Those beyond draw among those within, by random numbers of their own.
         """
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ class CpuState:
     which: Ints
     chains: Any
     per_unit: npt.NDArray[np.float64]  #: (chains,) ticks per unit
+    made: int = 0  #: reconstructions by the last call
 
     def costs(self) -> npt.NDArray[np.float64]:
         """(chains,) cost of the current solutions."""
@@ -45,8 +46,13 @@ class CpuState:
         return np.asarray(self.chains.missing(best=True))
 
     def numbers(self) -> Numbers:
-        """All three."""
-        return Numbers(self.costs(), self.best_costs(), self.missing())
+        """All of these."""
+        return Numbers(self.costs(), self.best_costs(), self.missing(), self.made)
+
+    def snapshot(self) -> Callable[[], Numbers]:
+        """The numbers as they are now."""
+        numbers = self.numbers()
+        return lambda: numbers
 
 
 def instance_fields(ticks: Ticks) -> dict[str, Any]:
@@ -95,6 +101,7 @@ class CpuEngine:
     isa: str = "auto"  #: instruction set of the core: auto, base, avx2
     neighbours: int = NEIGHBOURS  #: length of neighbour lists
     name: str = "cpu"
+    runs_ahead: bool = False
     _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured as we go
 
     def start(
@@ -129,21 +136,21 @@ class CpuEngine:
         iteration: int,
         *,
         deadline: float | None = None,
-    ) -> int:
-        """K reconstructions in sequence per chain, accepted by annealing; returns how many were made in all."""
+    ) -> None:
+        """K reconstructions in sequence per chain, accepted by annealing."""
         given = given_removals(state, recipe, removed, temperature.shape[1], self.neighbours)
         heat = np.ascontiguousarray(temperature * state.per_unit[:, None])
-        native, steps, begin, made = native_recipe(recipe), temperature.shape[1], 0, 0
+        native, steps, begin = native_recipe(recipe), temperature.shape[1], 0
+        state.made = 0
         while begin < steps:  # in slices, so that Ctrl-C gets a word in
             end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
             now = time.perf_counter()
             if deadline is not None and now >= deadline:
                 break
             seconds = None if deadline is None else deadline - now
-            made += state.chains.improve(native, given, heat, begin, end, seed, iteration, self.threads, seconds)
+            state.made += state.chains.improve(native, given, heat, begin, end, seed, iteration, self.threads, seconds)
             self._pace = (time.perf_counter() - now) / (end - begin)
             begin = end
-        return made
 
     def evaluate(
         self,
@@ -160,16 +167,22 @@ class CpuEngine:
         deltas = state.chains.evaluate(native_recipe(recipe), given, rollouts, seed, iteration, keep_best, self.threads)
         return np.asarray(deltas / state.per_unit[:, None])
 
-    def replace(self, state: CpuState, source: npt.ArrayLike, target: npt.ArrayLike) -> None:
-        """Chain target[i] goes on from the current solution of chain source[i], of the same problem."""
-        source, target = np.ascontiguousarray(source, np.int32), np.ascontiguousarray(target, np.int32)
-        if np.any(state.which[source] != state.which[target]):
-            raise EngineError("solutions can only be exchanged between chains of the same problem")
-        state.chains.replace(source, target)
+    def exchange(self, state: CpuState, reach: npt.NDArray[np.float64], seed: int, iteration: int) -> None:
+        """Chains too far behind the others of their problem go on from one that is not."""
+        state.chains.exchange(reach_in_ticks(state, reach, state.per_unit), seed, iteration)
 
     def export(self, state: CpuState, chain: int, *, best: bool = True) -> Solution:
         """The best (or the current) solution of a chain as routes."""
         return solution_of(state.chains.tour(chain, best=best))
+
+
+def reach_in_ticks(
+    state: State, reach: npt.NDArray[np.float64], per_unit: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """(chains,) of what `Engine.exchange` is given, checked."""
+    if np.shape(reach) != (len(state.problems),) or not np.all(reach >= 0):
+        raise EngineError(f"a reach of at least 0 for each of {len(state.problems)} problems, got {reach}")
+    return np.ascontiguousarray(reach[state.which] * per_unit, np.float64)
 
 
 def drawn_as(first: int | Ints, chains: npt.NDArray[Any]) -> npt.NDArray[Any]:

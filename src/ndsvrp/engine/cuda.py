@@ -8,7 +8,7 @@ are not checked but for their shape.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,7 @@ from ndsvrp.engine.cpu import (
     drawn_as,
     given_removals,
     native_recipe,
+    reach_in_ticks,
     solution_of,
 )
 from ndsvrp.engine.cuda_state import CudaState, Group, block_of_numbers
@@ -44,7 +45,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
-SLICE = 0.05  # seconds of a launch, where there is a deadline: so that Ctrl-C gets a word in
+LAUNCH = 4096  # customers reinserted by a launch, where there is a deadline: so that Ctrl-C gets a word in
 
 
 @dataclass
@@ -55,8 +56,8 @@ class CudaEngine:
     evaluate_threads: int = EVALUATE_THREADS  #: threads that a multiprocessor should hold in `evaluate`
     neighbours: int = NEIGHBOURS  #: length of neighbour lists
     name: str = "cuda"
+    runs_ahead: bool = True
     device: Device = field(default_factory=Device)
-    _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured as we go
     _offset: int | None = field(default=None, repr=False)  #: nanoseconds of the device's clock before ours
 
     # --- start ---------------------------------------------------------------------------------
@@ -78,7 +79,6 @@ class CudaEngine:
             groups.append(group)
             begin = inside.stop
         per_unit = torch.as_tensor(packed.per_unit, dtype=torch.float64, device="cuda")
-        self._pace = 0.0
         return CudaState(packed.problems, packed.which, groups, block, packed.per_unit, per_unit, self.device)
 
     def _group(self, packed: PackedGroup, first: int | Ints, records: Any, made: Any) -> Group:
@@ -109,7 +109,7 @@ class CudaEngine:
             rows, lengths, np.int32(rows.shape[1]),
         )  # fmt: skip
 
-    # --- view, replace, export -----------------------------------------------------------------
+    # --- view, exchange, export ----------------------------------------------------------------
 
     def view(self, state: CudaState) -> View:
         """The current solutions, for a policy."""
@@ -127,30 +127,21 @@ class CudaEngine:
             )  # fmt: skip
         return out
 
-    def replace(self, state: CudaState, source: Any, target: Any) -> None:
-        """Chain target[i] goes on from the current solution of chain source[i], of the same problem."""
+    def exchange(self, state: CudaState, reach: npt.NDArray[np.float64], seed: int, iteration: int) -> None:
+        """Chains too far behind the others of their problem go on from one that is not. Nobody waits."""
         torch = self.device.torch
+        ticks = self.device.send(reach_in_ticks(state, reach, state.units))
         state.changed()
-        if isinstance(source, torch.Tensor):
-            (group,) = state.groups  # tensors number the chains of batches of one kind
-            self._replace(group, source.to(torch.int32), target.to(torch.int32))
-            return
-        pairs = np.array([source, target], np.int32)
-        if np.any(state.which[pairs[0]] != state.which[pairs[1]]):
-            raise EngineError("solutions can only be exchanged between chains of the same problem")
         for group in state.groups:
-            inside = pairs
-            if len(state.groups) > 1:
-                inside = pairs[:, np.isin(pairs[0], group.members)]
-                inside = np.searchsorted(group.members, inside).astype(np.int32)
-            if inside.size:
-                self._replace(group, *self.device.send(inside))
-
-    def _replace(self, group: Group, source: Any, target: Any) -> None:
-        self._launch_chains(
-            group, "replace_chains", len(source), 256, group.instances, group.which, group.memory, group.records,
-            source.contiguous(), target.contiguous(),
-        )  # fmt: skip
+            chains = len(group.members)
+            source = torch.empty(chains, dtype=torch.int32, device="cuda")
+            self._launch_chains(
+                group, "choose_sources", chains, 32, group.which, group.key, group.records,
+                _rows(group, state, ticks), np.uint64(seed), np.uint64(iteration), source,
+            )  # fmt: skip
+            self._launch_chains(
+                group, "replace_chains", chains, 256, group.instances, group.which, group.memory, group.records, source
+            )
 
     def export(self, state: CudaState, chain: int, *, best: bool = True) -> Solution:
         """The best (or the current) solution of a chain as routes."""
@@ -177,28 +168,28 @@ class CudaEngine:
         iteration: int,
         *,
         deadline: float | None = None,
-    ) -> int:
-        """K reconstructions in sequence per chain, accepted by annealing; returns how many were made in all.
+    ) -> None:
+        """K reconstructions in sequence per chain, accepted by annealing.
 
-        Without a deadline nothing waits for the GPU.
+        Nothing waits for the GPU, unless there is a deadline and so much to do that Ctrl-C would not be heard for long:
+        then no more than two launches are under way at any time.
         """
         heat = self._heat(state, temperature)
         steps = int(heat.shape[1])
         given = self._given(state, recipe, removed, steps)
         if deadline is None:
             self._improve(state, recipe, given, heat, 0, steps, seed, iteration, 0)
-            return len(state.which) * steps
-        stop_at, begin, made = self._device_time(deadline), 0, 0
-        while begin < steps:
-            now = time.perf_counter()
-            if now >= deadline:
+            return
+        stop_at, share = self._device_time(deadline), max(1, LAUNCH // recipe.removals)
+        before: list[Callable[[], None]] = []
+        for begin in range(0, max(1, steps), share):
+            if len(before) > 1:
+                before.pop(0)()  # waits for the last launch but one
+            if begin and time.perf_counter() >= deadline:
                 break
-            end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
-            self._improve(state, recipe, given, heat, begin, end, seed, iteration, stop_at)
-            made += int(state.look().made.sum())  # waits for the GPU
-            self._pace = (time.perf_counter() - now) / (end - begin)
-            begin = end
-        return made
+            self._improve(state, recipe, given, heat, begin, min(steps, begin + share), seed, iteration, stop_at)
+            if steps > share:
+                before.append(self.device.mark())
 
     def _improve(
         self, state: CudaState, recipe: Recipe, given: Any, heat: Any, begin: int, end: int, seed: int, iteration: int,

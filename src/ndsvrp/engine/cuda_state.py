@@ -1,10 +1,12 @@
 """Chains on a GPU: where their memory is, and what the CPU wants to know of them.
 
-The numbers of all chains lie in one block, which goes to the CPU in one copy: that is the only time anybody waits.
+The numbers of all chains lie in one block, which goes to the CPU in one copy: that is the only time anybody waits, and
+with a snapshot, which is a copy that has been ordered before, not for what was launched since.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -32,7 +34,7 @@ class Group:
     key: Any  #: the numbers by which they draw random numbers
     memory: Any  #: (m, bytes) the chains
     records: Any  #: (m, 9) int64, their numbers
-    made: Any  #: (m,) int32 steps made by the last call; -1 for good if one found too little room
+    made: Any  #: (m,) int32 steps made by the last call of rebuild; -1 for good if one found too little room
     plans: dict[Any, Any] = field(default_factory=dict)
     scratch: Any = None
 
@@ -70,30 +72,43 @@ class CudaState:
         return self.numbers().missing
 
     def numbers(self) -> Numbers:
-        """All three; the GPU is waited for only if it was given something to do since the last look."""
-        records = self.look().records
-        return Numbers(
-            records[:, COST] / self.units, records[:, BEST_COST] / self.units, records[:, MISSING].astype(np.int32)
-        )
+        """All of these; the GPU is waited for only if it was given something to do since the last look."""
+        return self._numbers(self.look())
+
+    def snapshot(self) -> Callable[[], Numbers]:
+        """The numbers as they will be when all is done that has been launched up to here."""
+        arrived = self.device.read(self.block)
+        return lambda: self._numbers(self._checked(arrived()))
 
     def changed(self) -> None:
         """Something was launched: what is known is not true any more."""
         self._seen = None
 
     def look(self) -> Seen:
-        """What there is to know of all chains. Refuses to go on if a step found too little room: that would be a
-        mistake of `placement.py`."""
+        """What there is to know of all chains; here the GPU is waited for."""
         if self._seen is None:
-            block, chains = self.device.fetch(self.block), len(self.which)
-            records = block[: chains * len(RECORD)].reshape(chains, -1)
-            made = block[chains * len(RECORD) :].view(np.int32)[:chains]
-            if len(self.groups) > 1:
-                places = np.argsort(np.concatenate([group.members for group in self.groups]))
-                records, made = records[places], made[places]
-            self._seen = Seen(records, made)
-        if np.any(self._seen.made < 0):
-            raise EngineError("a reconstruction found too little room on the GPU; please report this")
+            self._seen = self._checked(self.device.read(self.block)())
         return self._seen
+
+    def _checked(self, block: npt.NDArray[np.int64]) -> Seen:
+        """What a block says. Refuses to go on if a step found too little room: that would be a mistake of
+        `placement.py`."""
+        chains = len(self.which)
+        records = block[: chains * len(RECORD)].reshape(chains, -1)
+        made = block[chains * len(RECORD) :].view(np.int32)[:chains]
+        if np.any(made < 0):
+            raise EngineError("a reconstruction found too little room on the GPU; please report this")
+        if len(self.groups) > 1:
+            places = np.argsort(np.concatenate([group.members for group in self.groups]))
+            records, made = records[places], made[places]
+        return Seen(records, made)
+
+    def _numbers(self, seen: Seen) -> Numbers:
+        records = seen.records
+        return Numbers(
+            records[:, COST] / self.units, records[:, BEST_COST] / self.units, records[:, MISSING].astype(np.int32),
+            int(seen.made.sum()),
+        )  # fmt: skip
 
 
 def block_of_numbers(torch: Any, chains: int) -> tuple[Any, Any, Any]:

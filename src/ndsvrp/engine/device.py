@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 import warnings
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,7 @@ PLAN = np.dtype(
 RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
 
 OF_NETWORK = ("attention", "decode", "draws", "network", "pack")  # these round as they like: multiply and add in one
+SPIN, PAUSE = 0.02, 0.0002  # seconds: so long the GPU is waited for without a pause, then with pauses so long
 CAPABILITY = 8  # compute capability that the kernels need: bfloat16, reductions over a warp
 Macros = tuple[tuple[str, str], ...]
 
@@ -87,15 +90,37 @@ class Device:
         self._core.launch(self._stream(), config, kernel, *[_argument(a) for a in arguments])
 
     def send(self, array: npt.NDArray[Any]) -> Any:
-        """A small array on the GPU, which fetches it by itself when its turn comes: nobody waits."""
+        """A small array on the GPU, which fetches it by itself when its turn comes: nobody waits.
+
+        Torch keeps pinned memory to use it again, here and below, and gives none away that the GPU has not done with.
+        """
         return self.torch.from_numpy(array).pin_memory().to("cuda", non_blocking=True)
 
-    def fetch(self, tensor: Any) -> npt.NDArray[Any]:
-        """A tensor of the GPU, when all that was launched before is done: here the CPU waits."""
+    def read(self, tensor: Any) -> Callable[[], npt.NDArray[Any]]:
+        """A copy of a tensor as it will be when all is done that has been launched up to here. Whoever calls what is
+        returned gets it, and waits for that."""
         held = self.torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
         held.copy_(tensor, non_blocking=True)
-        self.torch.cuda.current_stream().synchronize()
-        return np.asarray(held.numpy())
+        wait = self.mark()
+
+        def arrived() -> npt.NDArray[Any]:
+            wait()
+            return np.asarray(held.numpy())
+
+        return arrived
+
+    def mark(self) -> Callable[[], None]:
+        """Whoever calls what is returned waits until all is done that has been launched up to here. Ctrl-C is heard."""
+        event = self.torch.cuda.Event()
+        event.record()
+
+        def wait() -> None:
+            began = time.perf_counter()
+            while not event.query():
+                if time.perf_counter() - began > SPIN:
+                    time.sleep(PAUSE)
+
+        return wait
 
     def _stream(self) -> Any:
         handle = self.torch.cuda.current_stream().cuda_stream

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ndsvrp.policy.rollout import Sampler
 from ndsvrp.ruin import Situation
 
 BYTES_PER_CHANNEL = 40  # of GPU memory, per node and channel of the network: 35 were taken for 128 x 2001 nodes
+UNDER_WAY = 4  # calls whose times are kept until they are known: more than a search has on their way at once
 
 
 class Policy:
@@ -26,7 +28,8 @@ class Policy:
         self.device = torch.device(device)
         self.network = network.to(self.device).eval()
         self.sampler = Sampler(self.network)
-        self._marks: tuple[Any, Any] | None = None  #: events on the GPU: where the last call began and ended
+        self._marks: deque[tuple[Any, Any]] = deque(maxlen=UNDER_WAY)  #: events: where calls began and ended on the GPU
+        self._took = 0.0  #: seconds of the last call that is known to have ended
         self._coordinates: Floats | None = None  #: those that the inputs were made of
         self._inputs: Inputs | None = None
 
@@ -44,18 +47,16 @@ class Policy:
         draws = self._draws(situation.random, *shape)
         fits = True
         try:
-            rollouts = self.sampler(inputs, draws, threads=situation.threads, deadline=situation.deadline)
+            removed = self.sampler.customers(inputs, draws, threads=situation.threads, deadline=situation.deadline)
         except torch.cuda.OutOfMemoryError:
             fits = False
         if not fits:  # out here, where what was raised does not hold on to what it had made
             raise self._too_many(*inputs.nodes.shape[:2])
-        if rollouts is None:
+        if removed is None:
             return np.empty((shape[0], 0, shape[2]), np.int32)
-        stays = isinstance(situation.view[0], torch.Tensor)
-        removed = rollouts.removed.to(torch.int32) if stays else rollouts.as_array()
         if began is not None:
-            self._marks = began, self._mark()
-        return removed
+            self._marks.append((began, self._mark()))
+        return removed if isinstance(situation.view[0], torch.Tensor) else removed.cpu().numpy()
 
     def _too_many(self, chains: int, nodes: int) -> EngineError:
         torch.cuda.empty_cache()
@@ -66,11 +67,12 @@ class Policy:
         )
 
     def unbroken(self) -> float:
-        """Seconds that a GPU took for the last call, if it has ended. On a CPU 0: there calls end at the deadline."""
-        if self._marks is None or not self._marks[1].query():
-            return 0.0
-        began, ended = self._marks
-        return float(began.elapsed_time(ended)) / 1e3
+        """Seconds that a GPU took for the last call that has ended, 0 if none has; others may be under way. On a CPU
+        always 0: there calls end at the deadline."""
+        while self._marks and self._marks[0][1].query():
+            began, ended = self._marks.popleft()
+            self._took = float(began.elapsed_time(ended)) / 1e3
+        return self._took
 
     def _draws(self, random: np.random.Generator, chains: int, rollouts: int, removals: int) -> Draws:
         key = random.integers(1 << 32, size=4).tolist()

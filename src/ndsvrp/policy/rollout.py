@@ -16,7 +16,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ndsvrp.engine.base import Ints
 from ndsvrp.errors import NdsWarning
 from ndsvrp.policy.decoding import FusedDecoder, covers
 from ndsvrp.policy.draws import Draws
@@ -34,10 +33,6 @@ class Rollouts(NamedTuple):
     removed: Tensor  #: (B, K, M) int64 customers 1 … N, in the order of their selection
     log_probability: Tensor  #: (B, K) float32
 
-    def as_array(self) -> Ints:
-        """(B, K, M) int32: what an engine takes."""
-        return self.removed.to("cpu", torch.int32).numpy()
-
 
 class Sampler:
     """Samples from a network: in bfloat16, in one kernel and as CUDA graphs on a GPU, in float32 on a CPU.
@@ -54,12 +49,23 @@ class Sampler:
         self, inputs: Inputs, draws: Draws, *, threads: int = 1, deadline: float | None = None
     ) -> Rollouts | None:
         """Roll the policy out. None if the deadline (of `time.perf_counter`) passed meanwhile."""
+        rollouts = self._roll_out(inputs, draws, threads, deadline)
+        if rollouts is None or inputs.nodes.device.type == "cpu":
+            return rollouts
+        return Rollouts(*(tensor.clone() for tensor in rollouts))
+
+    def customers(
+        self, inputs: Inputs, draws: Draws, *, threads: int = 1, deadline: float | None = None
+    ) -> Tensor | None:
+        """The same, but only who was selected: (B, K, M) int32, what an engine takes."""
+        rollouts = self._roll_out(inputs, draws, threads, deadline)
+        return None if rollouts is None else rollouts.removed.to(torch.int32, copy=True)
+
+    def _roll_out(self, inputs: Inputs, draws: Draws, threads: int, deadline: float | None) -> Rollouts | None:
+        """What is recorded is overwritten by the next call."""
         if inputs.nodes.device.type == "cpu":
             return self._in_parts(inputs, draws, threads, deadline)
-        if _is_over(deadline):
-            return None
-        removed, log_probability = self._recordings(*draws, *inputs.tensors())
-        return Rollouts(removed.clone(), log_probability.clone())
+        return None if _is_over(deadline) else Rollouts(*self._recordings(*draws, *inputs.tensors()))
 
     def _sample(self, seeds: Tensor, uniforms: Tensor, *tensors: Tensor) -> Rollouts | None:
         inputs = Inputs.of_tensors(*tensors)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,11 +24,22 @@ START_SHARE = 0.1  # of the time limit that improving the start may take
 REHEARSAL = 3600.0  # seconds: more than it takes
 
 
+class Launched(NamedTuple):
+    """An iteration that an engine has been asked for."""
+
+    iteration: int
+    temperatures: Floats  #: (problems,)
+    numbers: Callable[[], Numbers]  #: what it leaves; on a GPU this waits
+
+
 @dataclass
 class Search:
     """One run of the algorithm, for one problem or several of one size side by side: chains 0 … A-1 are of the first
     problem, the next A of the second. Problems do not know of each other; with a rule each goes the way it would go
-    alone. The best solutions can be asked for at any time, also after an interruption."""
+    alone. The best solutions can be asked for at any time, also after an interruption.
+
+    On a GPU an iteration is launched before anybody has looked at what the one before has found, so that the GPU never
+    waits. What is reported is then one iteration late; what is found is the same."""
 
     problems: Sequence[Problem]
     engine: Engine
@@ -39,9 +52,12 @@ class Search:
     threads: int = 1  #: for the deconstruction
     callback: Callable[[Progress], None] | None = None
     traces: list[list[TracePoint]] = field(init=False)  #: one per problem
-    iteration: int = field(default=0, init=False)
-    reconstructions: int = field(default=0, init=False)  #: of all problems together
+    iteration: int = field(default=0, init=False)  #: the last one begun
+    reconstructions: int = field(default=0, init=False)  #: of all problems together, as far as they have been seen
     state: State | None = field(default=None, init=False)
+    _under_way: deque[Launched] = field(default_factory=deque, init=False)  #: and not yet seen
+    _seen_at: float = field(default=0.0, init=False)  #: seconds after the start: when one was seen last
+    _pace: float | None = field(default=None, init=False)  #: seconds from one to the next, rather too many
 
     def __post_init__(self) -> None:
         self.traces = [[] for _ in self.problems]
@@ -60,7 +76,8 @@ class Search:
                 engine, state, self.seed, self.start_rounds,
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
             )  # fmt: skip
-        stopped = self._report(state.numbers(), np.array([cool(0.0) for cool in cooling]))
+        self._under_way.append(Launched(0, np.array([cool(0.0) for cool in cooling]), state.snapshot()))
+        stopped = self._report()
         recipe = self._recipe()
         while stopped is None:  # line 5
             self.iteration += 1
@@ -69,13 +86,14 @@ class Search:
             removed = self._removals(state, recipe)
             rollouts = settings.rollouts if removed is None else removed.shape[1]
             heat = np.broadcast_to(np.repeat(temperatures, chains)[:, None], (len(which), rollouts))
-            done = engine.rebuild(  # line 6
+            engine.rebuild(  # line 6
                 state, recipe, removed, heat, self.seed, self.iteration, deadline=self.budget.deadline
             )
-            self.reconstructions += done * settings.orders
-            numbers = state.numbers()
-            self._exchange(state, numbers.costs, temperatures)  # lines 7 to 14
-            stopped = self._report(numbers, temperatures) or self._too_late()
+            engine.exchange(state, temperatures * settings.threshold, self.seed, self.iteration)  # lines 7 to 14
+            self._under_way.append(Launched(self.iteration, temperatures, state.snapshot()))
+            stopped = self._catch_up()
+        while self._under_way:
+            self._report()
         return stopped
 
     def rehearse(self) -> None:
@@ -91,29 +109,40 @@ class Search:
         return [self.engine.export(self.state, int(chain)) for chain in self._best_chains(self.state.numbers())]
 
     def note_best(self) -> None:
-        """Add better solutions to the traces; also what an iteration cut short by an interruption found."""
+        """Add better solutions to the traces; also what iterations cut short by an interruption found."""
+        while self._under_way:
+            self._see()
         if self.state is not None:
-            self._note(self.state.numbers())
+            self._note(self.iteration, self.state.numbers())
 
     def elapsed(self) -> float:
         """Seconds since the start, an equal share of them for each problem."""
         return self.budget.elapsed() / len(self.problems)
 
-    def _exchange(self, state: State, costs: Floats, temperatures: Floats) -> None:
-        """Chains beyond the threshold go on from one below it, drawn at random among those of the same problem."""
-        costs = costs.reshape(len(self.problems), -1)
-        good = costs <= (costs.min(axis=1) + temperatures * self.settings.threshold)[:, None]
-        if good.all():
-            return
-        sources, targets = [], []
-        draw = np.random.default_rng((self.seed, self.iteration, 1))
-        fresh = draw.bit_generator.state
-        for i in np.flatnonzero(~good.all(axis=1)):
-            draw.bit_generator.state = fresh  # each problem draws as it would alone
-            (hopeless,) = np.nonzero(~good[i])
-            sources.append(draw.choice(np.flatnonzero(good[i]), len(hopeless)) + i * costs.shape[1])
-            targets.append(hopeless + i * costs.shape[1])
-        self.engine.replace(state, np.concatenate(sources), np.concatenate(targets))
+    def _catch_up(self) -> str | None:
+        """Look at iterations until few enough are under way for another. Returns why there is to be none."""
+        stopped = None
+        while self._under_way and (len(self._under_way) > self._ahead() or self._too_late()):
+            stopped = self._report()
+        return stopped or self.budget.spent(self.iteration) or ("time" if self._too_late() else None)
+
+    def _ahead(self) -> int:
+        """Iterations that may be under way, unseen, when another is launched."""
+        waits = self.deconstruction is not None and not getattr(self.deconstruction, "on_device", False)
+        known = self._pace is not None  # how long they take
+        return int(self.engine.runs_ahead and known and not waits and not self.budget.depends_on_results)
+
+    def _too_late(self) -> bool:
+        """A network on a GPU does not stop half way: it is not asked again if, by what its last call took, it would
+        end after the time limit. What follows it does stop half way. While iterations are under way, nobody knows when
+        its turn comes: it is asked only if there is time for two more after them."""
+        unbroken = getattr(self.deconstruction, "unbroken", None)
+        if self.budget.seconds is None or unbroken is None:
+            return False
+        ends = self.budget.elapsed() + unbroken()
+        if self._under_way and self._pace is not None:
+            ends = max(ends, self._seen_at + (len(self._under_way) + 2) * self._pace)
+        return bool(ends >= self.budget.seconds)
 
     def _removals(self, state: State, recipe: Recipe) -> Ints | None:
         if self.deconstruction is None:
@@ -138,33 +167,36 @@ class Search:
             string_split=s.string_split, string_depth=s.string_depth,
         )  # fmt: skip
 
-    def _report(self, numbers: Numbers, temperatures: Floats) -> str | None:
-        """Note better solutions, tell the callback, ask the budget. Of several problems these get to know the mean."""
-        best = self._note(numbers)
+    def _report(self) -> str | None:
+        """See an iteration, tell the callback, ask the budget. Of several problems these get to know the mean."""
+        launched, numbers = self._see()
+        now = self.budget.elapsed()
+        if launched.iteration > 0:
+            self._pace = max(now - self._seen_at, 0.9 * (self._pace or 0.0))  # two seen at once were no faster
+        self._seen_at = now
+        best = self._best_chains(numbers)
         progress = Progress(
-            self.iteration, self.budget.elapsed(), float(numbers.best_costs[best].mean()), float(temperatures.mean()),
+            launched.iteration, now, float(numbers.best_costs[best].mean()), float(launched.temperatures.mean()),
             self.reconstructions, int(numbers.missing[best].sum()),
         )  # fmt: skip
         if self.callback is not None:
             self.callback(progress)
         return self.budget.reason(progress)
 
-    def _too_late(self) -> str | None:
-        """A network on a GPU does not stop half way: it is not asked again if, by what its last call took, it would
-        end after the time limit. What follows it does stop half way."""
-        unbroken = getattr(self.deconstruction, "unbroken", None)
-        if self.budget.seconds is None or unbroken is None:
-            return None
-        return "time" if self.budget.elapsed() + unbroken() >= self.budget.seconds else None
+    def _see(self) -> tuple[Launched, Numbers]:
+        """The first iteration under way, when it has ended: note what it has made and found."""
+        numbers = self._under_way[0].numbers()  # it is still under way if this is interrupted
+        launched = self._under_way.popleft()
+        if launched.iteration > 0:
+            self.reconstructions += numbers.made * self.settings.orders
+        self._note(launched.iteration, numbers)
+        return launched, numbers
 
-    def _note(self, numbers: Numbers) -> Ints:
-        """Returns the chains that have seen the best solutions."""
-        best = self._best_chains(numbers)
-        for trace, chain in zip(self.traces, best, strict=True):
+    def _note(self, iteration: int, numbers: Numbers) -> None:
+        for trace, chain in zip(self.traces, self._best_chains(numbers), strict=True):
             cost = float(numbers.best_costs[chain])
             if numbers.missing[chain] == 0 and (not trace or cost < trace[-1].cost):
-                trace.append(TracePoint(self.elapsed(), self.iteration, cost))
-        return best
+                trace.append(TracePoint(self.elapsed(), iteration, cost))
 
     def _best_chains(self, numbers: Numbers) -> Ints:
         """(problems,) the chain that has seen the best solution of each."""

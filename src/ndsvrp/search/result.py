@@ -20,8 +20,8 @@ class TracePoint(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a callback is told after every iteration of the search. Of problems searched together it gets the mean of
-    their best costs and temperatures, and the sums of the counts."""
+    """What a callback is told after every iteration of the search; on a GPU the next one may be under way by then. Of
+    problems searched together it gets the mean of their best costs and temperatures, and the sums of the counts."""
 
     iteration: int
     seconds: float

@@ -72,14 +72,23 @@ class Budget:
             shares.append((iteration - 1) / self.iterations)
         return min(1.0, max(shares))
 
+    def spent(self, iteration: int) -> str | None:
+        """Why no iteration follows this one, whatever it finds; None if one does."""
+        if self.out_of_time():
+            return "time"
+        return "iterations" if self.iterations is not None and iteration >= self.iterations else None
+
+    @property
+    def depends_on_results(self) -> bool:
+        """Whether what is found can end the search."""
+        return self.target is not None or self.patience is not None
+
     def reason(self, progress: Progress) -> str | None:
         """Why the search ends here; None if it goes on."""
         if progress.best < self._best:  # sums of whole ticks: there is no noise
             self._best, self._since = progress.best, progress.iteration
-        if self.out_of_time():
-            return "time"
-        if self.iterations is not None and progress.iteration >= self.iterations:
-            return "iterations"
+        if spent := self.spent(progress.iteration):
+            return spent
         if (
             self.target is not None
             and progress.unserved == 0
