@@ -125,6 +125,9 @@ def arithmetic(parts: list[str], to: str, words: list[str], kind: str) -> str:
         return f"{to} = ({kind_of})((uint64_t){a} * (uint64_t){b} + (uint64_t){rest[0]});"
     if name in ("add", "sub", "mul") and not real:  # signed numbers wrap as well
         return f"{to} = ({kind_of})((uint64_t){a} {SIGNS[name]} (uint64_t){b});"
+    if name == "bfi":  # some bits of a in the place of those of b
+        mask = f"((1ull << {rest[1]}) - 1 << {rest[0]})"
+        return f"{to} = ({kind_of})((uint64_t){a} << {rest[0]} & {mask} | (uint64_t){b} & ~{mask});"
     if name in SIGNS:
         return f"{to} = {a} {SIGNS[name]} {b};"
     if name in ("min", "max"):
@@ -164,6 +167,8 @@ def instruction(name: str, words: list[str]) -> str:
             return f"{to} = (uint32_t){SHUFFLES[parts[2]]}({given});"
         case "vote":
             return f"{to} = __ballot_sync({value(words[2], 'u32')}, {value(words[1], 'pred')});"
+        case "match":
+            return f"{to} = __match_any_sync({value(words[2], 'u32')}, {value(words[1], 's32')});"
         case "redux":
             return f"{to} = __reduce_{parts[2]}_sync({value(words[2], 'u32')}, {value(words[1], 's32')});"
         case "atom":

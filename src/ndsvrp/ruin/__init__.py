@@ -43,7 +43,7 @@ class Situation:
 Deconstruction = Callable[[Situation], Ints]
 """Returns (chains, K, M) int32: distinct customers in the order in which they are to be reinserted. There may be fewer
 than K where time is up. One that has an attribute `on_device` which is true gets the view as the engine has it,
-tensors on a GPU, and may answer with such a tensor; its method `unbroken`, if it has one, tells the seconds that its
-last call to have ended took without looking at the clock, so that none is begun that would end too late. On a GPU it is
-called while the iteration before is under way: it must not wait for that. One that has an attribute
+tensors on a GPU, and may answer with such a tensor; its method `unbroken`, if it has one, tells the seconds that the
+last of its calls to have ended took without looking at the clock, so that none is begun that would end too late; it is
+asked while others may be under way, and does not wait for them. One that has an attribute
 `batched` which is true may be shown several problems at once (`ndsvrp.solve_set`); others are shown one at a time."""
