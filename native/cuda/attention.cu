@@ -9,7 +9,7 @@ using namespace nds;
 constexpr i32 kHead = 16, kChunk = 64;  // numbers per head; nodes that a warp weighs at once
 constexpr float kScale = 0.25f, kExponent = kScale * 1.4426950408889634f;
 constexpr float kNobody = 1e30f;  // a logarithm that nothing comes up to
-constexpr i32 kByHand = 2;        // of 8 exponentials
+constexpr i32 kByHand = 1;        // of 8 exponentials
 
 namespace {
 

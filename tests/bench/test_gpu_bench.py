@@ -56,6 +56,9 @@ def test_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     several = gpu_search.search_together(problems, policy(), 0.2, 2, "cpu")
     assert several["what"] == "search, 3 together"
     assert 0.6 <= several["seconds"] < 1.5
+    monkeypatch.setattr(gpu_search, "LIMITS", (0.05, 0.1))
+    limit = gpu_search.lateness(problems[0], policy(), 2, "cpu")
+    assert limit["value"] == max(limit["late"]) and len(limit["late"]) == 2
 
 
 def test_training() -> None:

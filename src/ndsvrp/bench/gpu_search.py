@@ -40,6 +40,7 @@ from ndsvrp.train.trainer import Trainer
 BATCH, TRAINING_ROLLOUTS, ITERATIONS = 256, 128, 30  # of the training that is measured
 HEAT = 0.01  # temperature of the parts of an iteration, for a box of side 1
 TOGETHER = 8  # instances searched at once
+LIMITS = (0.2, 0.5, 1.0)  # seconds: time limits by which searches are asked to end
 
 
 def shipped(problem: Problem, device: str = "cuda") -> models.Model:
@@ -144,6 +145,13 @@ def search_together(
     """The same for several instances at once, with so many seconds for each."""
     results = solve_set(problems, time=seconds, **_how(model, chains, device))
     return {"what": f"search, {len(problems)} together", **_rate([r for r in results if isinstance(r, Result)])}
+
+
+def lateness(problem: Problem, model: Deconstruction, chains: int = CHAINS, device: str = "cuda") -> Row:
+    """Milliseconds by which a search ends after its time limit: the worst of some."""
+    results = [solve(problem, time=limit, **_how(model, chains, device)) for limit in LIMITS]
+    late = [1e3 * (result.seconds - limit) for result, limit in zip(results, LIMITS, strict=True)]
+    return {"what": "time limit", "value": max(late), "unit": "ms late", "late": late, "limits": LIMITS}
 
 
 def _how(model: Deconstruction, chains: int, device: str) -> dict[str, Any]:
