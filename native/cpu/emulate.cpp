@@ -5,6 +5,7 @@
 #include "clock.cu"
 #include "evaluate.cu"
 #include "improve.cu"
+#include "keep.cu"
 
 // Returns 0, or 1 if there is no such kernel. Arguments are numbers and addresses.
 extern "C" __attribute__((visibility("default"))) int emulate(const char* name, int grid,

@@ -280,7 +280,7 @@ class CudaEngine:
         self, group: Group, recipe: Recipe, given: Any, rollouts: int, seed: int, iteration: int, deltas: Any
     ) -> None:
         layout = layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
-        kernel = self.device.kernel("improve", "keep_best", _macros(group.shape.kind, layout, 1))
+        kernel = self.device.kernel("keep", "keep_best", _macros(group.shape.kind, layout, 1))
         self.device.launch(
             kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
             group.instances, group.which, group.key, group.memory, group.records,
