@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -61,6 +62,14 @@ def test_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert limit["value"] == max(limit["late"]) and len(limit["late"]) == 2
 
 
+def test_getting_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NDSVRP_CACHE", "elsewhere")  # set back when the test is over
+    began = time.perf_counter()
+    seconds = gpu_search._ready("vrptw", "related", 20, 2, "cpu", str(tmp_path))
+    assert 0 < seconds <= time.perf_counter() - began
+    assert os.environ["NDSVRP_CACHE"] == str(tmp_path)
+
+
 def test_training() -> None:
     row = gpu_search.training(
         12, CpuEngine(), "cpu", batch=2, rollouts=4, iterations=3, removals=4, start_rounds=2, improvement_steps=1,
@@ -111,5 +120,7 @@ def test_rows_name_a_commit_given_by_hand(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_unknown_parts_are_refused() -> None:
-    with pytest.raises(NdsError, match=r"unknown part 'all' \(known: engine, iteration, search, training, memory\)"):
+    with pytest.raises(
+        NdsError, match=r"unknown part 'all' \(known: engine, iteration, search, training, memory, start\)"
+    ):
         gpu.run(only=["all"])

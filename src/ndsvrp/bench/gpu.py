@@ -18,7 +18,7 @@ from ndsvrp.engine.placement import Placement
 from ndsvrp.generate import generate
 from ndsvrp.generate.config import choose
 
-PARTS = ("engine", "iteration", "search", "training", "memory")
+PARTS = ("engine", "iteration", "search", "training", "memory", "start")
 SMALL, LARGE = 500, 2000  # customers
 
 
@@ -48,6 +48,8 @@ BARS = {
     "cvrp2000 time limit": Bar(50.0, at_most=True),
     "cvrp500 training iteration": Bar(20.0, at_most=True),
     "cvrp2000 memory": Bar(8.0, at_most=True),
+    **{f"{variant}500 first start related": Bar(15.0, at_most=True) for variant in KINDS},
+    **{f"{variant}500 later start related": Bar(1.0, at_most=True) for variant in KINDS},
 }
 """By what is measured; for an H200, 128 chains, and the unit that the measurement has."""
 
@@ -104,6 +106,11 @@ def _rows(
         yield of(f"cvrp{SMALL}", with_policy.training(SMALL, engine))
     if "memory" in only:
         yield of(f"cvrp{LARGE}", with_policy.memory(LARGE, chains))
+    if "start" in only:
+        for variant in KINDS:
+            for ruin in ("related", "policy"):
+                for row in with_policy.getting_ready(variant, ruin, SMALL, chains):
+                    yield of(f"{variant}{SMALL}", row)
 
 
 def _judged(row: Row, chains: int) -> Row:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -37,6 +39,7 @@ from ndsvrp.train.config import Recipe as Training
 from ndsvrp.train.config import Source, TrainConfig
 from ndsvrp.train.trainer import Trainer
 
+T = TypeVar("T")
 BATCH, TRAINING_ROLLOUTS, ITERATIONS = 256, 128, 30  # of the training that is measured
 HEAT = 0.01  # temperature of the parts of an iteration, for a box of side 1
 TOGETHER = 8  # instances searched at once
@@ -171,10 +174,32 @@ def _rate(results: list[Result]) -> Row:
     }  # fmt: skip
 
 
+def getting_ready(variant: str, ruin: str, customers: int, chains: int = CHAINS) -> Iterator[Row]:
+    """Seconds until a search can begin: where nothing has been compiled yet, and the next time."""
+    with TemporaryDirectory() as cache:
+        for what in ("first start", "later start"):
+            seconds = _apart(_ready, variant, ruin, customers, chains, "cuda", cache)
+            yield {"what": what, "removal": ruin, "value": seconds, "unit": "s", "seconds": seconds, "chains": chains}
+
+
+def _ready(variant: str, ruin: str, customers: int, chains: int, device: str, cache: str) -> float:
+    os.environ["NDSVRP_CACHE"] = cache
+    problem = generate(variant, customers, seed=1)[0]
+    torch.zeros(1, device=device)  # what torch needs for itself is not of our making
+    began = time.perf_counter()
+    solve(problem, iterations=1, seed=1, solver="nds", ruin=ruin, device=device, chains=chains)
+    return time.perf_counter() - began
+
+
 def memory(customers: int, chains: int = CHAINS) -> Row:
     """GPU memory of a search with the policy, in a process of its own."""
+    return _apart(_memory, customers, chains)
+
+
+def _apart(function: Callable[..., T], *arguments: Any) -> T:
+    """In a process of its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_memory, customers, chains).result()
+        return pool.submit(function, *arguments).result()
 
 
 def _memory(customers: int, chains: int) -> Row:

@@ -160,10 +160,11 @@ def gpu_command(
     chains: Annotated[int, typer.Option(min=1, metavar="N", help="Solutions side by side; bars are for 128.")] = 128,
     only: Annotated[
         str, typer.Option(metavar="NAMES", help="Measure only these parts.")
-    ] = "engine,iteration,search,training,memory",
+    ] = "engine,iteration,search,training,memory,start",
     out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per measurement.")] = None,
 ) -> None:
-    """Measure a GPU: the engine alone, an iteration of a search part by part, whole searches, training, memory.
+    """Measure a GPU: the engine alone, an iteration of a search part by part, whole searches, training, memory, and how
+    long it takes to get ready.
 
     Ends with a table of the measurements that have a bar, a value that an H200 should reach.
     """
