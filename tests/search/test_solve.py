@@ -354,7 +354,7 @@ def test_preset_paper() -> None:
 
 def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """For problems like those it was trained on, unless something else was asked for; rules and CPU otherwise."""
-    ours, prizes = (generate(variant, 100, seed=1)[0] for variant in ("cvrp", "pcvrp"))
+    ours, windows, prizes = (generate(variant, 100, seed=1)[0] for variant in ("cvrp", "vrptw", "pcvrp"))
 
     def chosen(problem: Problem = ours, **how: Any) -> tuple[str, str, str, int]:
         found = plan(problem, **how)
@@ -363,7 +363,7 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     sisr = ("sisr", "string", "cpu", 1)
     assert chosen() == sisr, "there is no GPU"
     monkeypatch.setattr(wiring, "_has_gpu", lambda: True)
-    assert chosen() == chosen(prizes) == chosen(device="cuda") == ("nds", "policy", "cuda", 128)
+    assert chosen() == chosen(windows) == chosen(prizes) == chosen(device="cuda") == ("nds", "policy", "cuda", 128)
     assert chosen(chains=5) == ("nds", "policy", "cuda", 5)
     for asked in ({"threads": 2}, {"string_average": 20.0}, {"blink": 0.1}):
         assert chosen(**asked)[:2] == ("sisr", "string"), "what was asked for is for rules"
@@ -372,7 +372,7 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(preset="paper") == ("nds", "related", "cuda", 8)
     matrix = np.hypot(*(ours.coordinates[:, None] - ours.coordinates[None]).transpose(2, 0, 1))
     others = (
-        generate("cvrp", 99, seed=1)[0], generate("cvrp", 1001, seed=1)[0], generate("vrptw", 100, seed=1)[0],
+        generate("cvrp", 99, seed=1)[0], generate("cvrp", 1001, seed=1)[0], generate("vrptw", 1001, seed=1)[0],
         generate("pcvrptw", 100, seed=1)[0], ours.replace(vehicles=40),
         Problem(distance=matrix, demand=ours.demand, capacity=ours.capacity),
     )  # fmt: skip
