@@ -1,12 +1,18 @@
 """How long the network takes on a GPU, and its kernels: by kernels of our own, and by plain operations.
 
-python tests/gpu/time_network.py [NODES]
+    python tests/gpu/time_network.py [NODES] [--change FILE OLD NEW]...
+
+With a change, kernels are compiled from sources in which OLD stands for NEW, so that variants can be compared:
+`--change decode.cu "kByHand = 2" "kByHand = 1"`.
 """
 
 from __future__ import annotations
 
+import argparse
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +24,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "src")]
 
 from gpu.network_cases import Case, solution
+from ndsvrp.engine import device as compiling
 from ndsvrp.policy import NetworkConfig, decoding, kernels
 from ndsvrp.policy.draws import draw
 from ndsvrp.policy.recorded import low_precision
@@ -126,8 +133,29 @@ def time_selections(case: Case, nodes: int) -> None:
             print(f"{batch:4} x {nodes:5}  {name:20} {both:8.1f} us, without encoder {both - first:8.1f}")
 
 
+def changed(changes: Sequence[Sequence[str]], folder: Path) -> Path:
+    """A copy of the kernels' folder in which each OLD of a FILE is NEW."""
+    copy = shutil.copytree(compiling.sources()[1], folder / "cuda")
+    for file, old, new in changes:
+        text = (copy / file).read_text()
+        if old not in text:
+            sys.exit(f"{file}: there is no '{old}'")
+        (copy / file).write_text(text.replace(old, new))
+    return copy
+
+
 def main() -> None:
-    nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 501
+    parser = argparse.ArgumentParser()
+    parser.add_argument("nodes", type=int, nargs="?", default=501)
+    parser.add_argument("--change", nargs=3, action="append", default=[], metavar=("FILE", "OLD", "NEW"))
+    asked = parser.parse_args()
+    if asked.change:
+        include, copy = compiling.sources()[0], changed(asked.change, Path(tempfile.mkdtemp()))
+        compiling.sources = lambda: (include, copy)
+    time_all(asked.nodes)
+
+
+def time_all(nodes: int) -> None:
     make = kernels.kernels_on(torch.device("cuda"))
     assert make is not None
     case = Case(make, "cuda")
