@@ -2,7 +2,7 @@
 
     python tests/gpu/time_network.py [NODES] [--change FILE OLD NEW]...
 
-With a change, kernels are compiled from sources in which OLD stands for NEW, so that variants can be compared:
+With a change, kernels are compiled from sources in which NEW stands for OLD, so that variants can be compared:
 `--change decode.cu "kByHand = 2" "kByHand = 1"`.
 """
 

@@ -71,7 +71,7 @@ def solve_command(
         typer.Option(
             metavar="NAME",
             help=f"One of {', '.join(SOLVERS)}. auto: sisr, or nds for the ruin policy and for the preset paper; "
-            "on a GPU nds with the policy, for problems it was measured on (docs/models.md).",
+            "on a GPU nds with the policy, for problems it was trained on (docs/models.md).",
             rich_help_panel=_HOW,
         ),
     ] = "auto",
@@ -80,7 +80,7 @@ def solve_command(
         typer.Option(
             metavar="NAME",
             help=f"What takes solutions apart: one of {', '.join(RUINS)}; by default policy if --model is given, and "
-            "on a GPU for problems it was measured on; else string, or related for the preset paper.",
+            "on a GPU for problems it was trained on; else string, or related for the preset paper.",
             rich_help_panel=_HOW,
         ),
     ] = None,

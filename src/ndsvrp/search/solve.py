@@ -29,7 +29,7 @@ DEVICES = ("auto", "cpu", "cuda")
 RUINS = (*RULES, "policy")
 GPU_CHAINS = 128  # a block each: about as many as large cards have multiprocessors
 TOGETHER = 16  # problems searched side by side unless it is said how many
-BY_POLICY = ("cvrp", "vrptw", "pcvrp"), range(100, 1001)  # problems for which it is chosen by itself: what has been measured
+BY_POLICY = ("cvrp", "vrptw", "pcvrp"), range(100, 1001)  # where it is chosen by itself: what it was trained on
 
 
 @dataclass(frozen=True)
