@@ -193,6 +193,7 @@ class Chains {
 
   // reach: (chains,) in ticks. All choose before any is replaced.
   void exchange(In<double> reach, u64 seed, u64 iteration) {
+    nb::gil_scoped_release release;
     std::vector<i64> costs;
     for (const auto& data : chains_) costs.push_back(data.chain.now.cost);
     const Field field{costs.data(), 1, which_.data(), size()};

@@ -65,9 +65,10 @@ NDS_FN float tanh_of(float value) {
 }
 #endif
 
-// 2^x without the unit that all other exponentials wait for; to 1e-4, and for x from -126 to 126.
+// 2^x without the unit that all other exponentials wait for: to 1e-4 for x from -125 to 126, beyond
+// which it stays as it is there.
 NDS_FN float power_by_hand(float x) {
-  constexpr float kReach = 252.0f, kWhole = 12582912.0f;  // a number that ends in ones
+  constexpr float kReach = 252.0f, kWhole = 12582912.0f;  // its last bit counts ones
   const float share = saturated(x * (1.0f / kReach) + 0.5f);
   const float whole = share * kReach + (kWhole - kReach / 2);  // rounded: its lowest bits are it
   const float rest = share * kReach + (kWhole - kReach / 2 - whole);

@@ -1,11 +1,10 @@
+// A chain in the hands of a block: fetched to where there is room, worked on, put away.
 #pragma once
 #include "block.hpp"
 
-using namespace nds;
+namespace nds {
+inline namespace NDS_ISA {
 
-namespace {
-
-// A chain in the hands of a block.
 struct Desk {
   Instance in;
   Chain chain;
@@ -50,4 +49,5 @@ struct Desk {
   }
 };
 
-}  // namespace
+}  // namespace NDS_ISA
+}  // namespace nds

@@ -1,6 +1,8 @@
 // K reconstructions in sequence, a block per chain and a warp per order.
 #include "desk.hpp"
 
+using namespace nds;
+
 // given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), which
 // adds up over the launches of a call, the first of which begins at step 0.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)

@@ -2,6 +2,8 @@
 // as a search needs that alone, and compiling takes long.
 #include "desk.hpp"
 
+using namespace nds;
+
 // The first of the best of deltas (chains, rollouts), if it is an improvement.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
     keep_best(const Plan* plan, const Instance* instances, const i32* which, const i32* number,

@@ -60,6 +60,7 @@ CASES = {
     "all are selected": (NETWORK, "cvrp", 5, 1, 16, 5),
     "one customer": (NETWORK, "cvrp", 1, 1, 3, 1),
     "whole spans": (NETWORK, "vrptw", 64, 1, 32, 3),
+    "several spans": (NETWORK, "cvrp", 130, 1, 16, 3),
     "paper": (replace(NETWORK, distance_term=False), "cvrp", 40, 1, 16, 5),
     "narrow seed": (replace(NETWORK, seed_width=16, seed_bits=3, clip=4.0), "cvrp", 40, 1, 8, 5),
 }

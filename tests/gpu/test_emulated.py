@@ -159,6 +159,9 @@ def test_what_an_iteration_asks_of_the_gpu(seconds: float | None) -> None:
             assert isinstance(situation.view, torch.Tensor) and situation.view.shape == (3, chains, 10)
             return lists
 
+        def unbroken(self) -> float:
+            return 0.0
+
     settings = Settings(chains=chains, rollouts=rollouts, removals=4, orders=2, threshold=0.0)
     budget = Budget(seconds, iterations=6)
     search = Search(
@@ -303,7 +306,7 @@ def test_steps_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
         each.rebuild(state, recipe, None, heat[:, :0], 1, 2, deadline=time.perf_counter() + 600)
         assert state.numbers().made == 0
         each.rebuild(state, recipe, None, heat, 1, 3, deadline=time.perf_counter())
-        assert state.numbers().made <= 2, "none; a GPU may begin one"
+        assert state.numbers().made <= (2 if each.name == "cuda" else 0), "none; a GPU may begin one per chain"
     assert ends[0] == ends[1]
 
 

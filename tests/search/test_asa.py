@@ -232,31 +232,30 @@ class Gpu(FakeEngine):
         return seen
 
 
-class OnGpu:
-    """Its network."""
+class Silent:
+    """One that does not say how long it takes."""
 
     on_device = True
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
-        self.unbroken = lambda: 0.04
 
     def __call__(self, situation: Situation) -> np.ndarray:
         return self.gpu.network(situation)
 
 
+class OnGpu(Silent):
+    """One that does."""
+
+    def unbroken(self) -> float:
+        return 0.04
+
+
 def search_on(gpu: Gpu, learned: bool = True, **limits: Any) -> Search:
     problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
     budget, settings = Budget(began=gpu.clock[0], **limits), Settings(chains=1, rollouts=3)
-    return Search(
-        [problem],
-        gpu,
-        settings,
-        budget,
-        1,
-        OnGpu(gpu) if learned else None,
-        start_rounds=0,  # type: ignore[arg-type]
-    )
+    deconstruction: Any = OnGpu(gpu) if learned else None
+    return Search([problem], gpu, settings, budget, 1, deconstruction, start_rounds=0)
 
 
 @pytest.fixture
@@ -299,6 +298,21 @@ def test_an_iteration_ahead_ends_in_time(clock: list[float], seconds: float, ste
     assert clock[0] <= 100.0 + seconds + 0.0011
     assert clock[0] >= 100.0 + seconds - 0.041 - 1e-9, "there was no time for the network"
     assert sum(idle > 1e-9 for idle in gpu.idle) <= 6, "the first and the last ones"
+
+
+def test_who_does_not_say_how_long_is_not_asked_ahead(clock: list[float]) -> None:
+    """Two of its calls could end after the limit; without a limit nothing can."""
+    gpu = Gpu(clock)
+    search = search_on(gpu, seconds=1.0)
+    search.deconstruction = Silent(gpu)
+    assert search.run() == "time"
+    assert gpu.idle == pytest.approx([0.001] * len(gpu.idle)) and len(gpu.idle) > 5
+    assert clock[0] < 101.0 + 0.041 + 1e-9, "one call at most"
+    gpu = Gpu(clock)
+    search = search_on(gpu, iterations=9)
+    search.deconstruction = Silent(gpu)
+    assert search.run() == "iterations"
+    assert gpu.idle == pytest.approx([0.001] * 2 + [0.0] * 7, abs=1e-9)
 
 
 def test_rules_end_in_time(clock: list[float]) -> None:

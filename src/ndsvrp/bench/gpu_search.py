@@ -101,13 +101,13 @@ def iteration(
     removed = policy(situation(1))
     rebuilt = seconds_of(lambda i: engine.rebuild(state, GIVEN, removed, heat, 1, i), repeats, device)
     yield _part("rebuild", rebuilt)
-    reach = np.array([Settings().threshold * HEAT * problem.side()])
 
     def exchange(i: int) -> None:
-        engine.exchange(state, reach, 1, i)
+        engine.rebuild(state, GIVEN, removed, heat, 1, i)
+        engine.exchange(state, np.zeros(1), 1, i)  # all but the best are replaced
         state.numbers()
 
-    yield _part("exchange and report", seconds_of(exchange, repeats, device))
+    yield _part("exchange and report", seconds_of(exchange, repeats, device) - rebuilt)
     whole = _in_a_search(problem, policy, engine, chains, WARM_UP + 4 * repeats)
     yield _part("iteration", whole)
     yield _part("between", whole - sampled - rebuilt)
@@ -175,7 +175,8 @@ def _rate(results: list[Result]) -> Row:
 
 
 def getting_ready(variant: str, ruin: str, customers: int, chains: int = CHAINS) -> Iterator[Row]:
-    """Seconds until a search can begin: where nothing has been compiled yet, and the next time."""
+    """Seconds of a search of one iteration, which is over as soon as all is ready: where nothing has been compiled yet,
+    and the next time. With the policy, loading its model is among them."""
     with TemporaryDirectory() as cache:
         for what in ("first start", "later start"):
             seconds = _apart(_ready, variant, ruin, customers, chains, "cuda", cache)

@@ -31,7 +31,7 @@ class CpuState:
     which: Ints
     chains: Any
     per_unit: npt.NDArray[np.float64]  #: (chains,) ticks per unit
-    made: int = 0  #: reconstructions by the last call
+    made: int = 0  #: reconstructions by the last `rebuild`
 
     def costs(self) -> npt.NDArray[np.float64]:
         """(chains,) cost of the current solutions."""

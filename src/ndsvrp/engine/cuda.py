@@ -45,7 +45,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
-LAUNCH = 4096  # customers reinserted by a launch, where there is a deadline: so that Ctrl-C gets a word in
+LAUNCH = 4096  # customers reinserted per chain by a launch, where there is a deadline: so that Ctrl-C gets a word in
 
 
 @dataclass
@@ -172,7 +172,7 @@ class CudaEngine:
         """K reconstructions in sequence per chain, accepted by annealing.
 
         Nothing waits for the GPU, unless there is a deadline and so much to do that Ctrl-C would not be heard for long:
-        then no more than two launches are under way at any time.
+        then no more than two launches of the call are under way at any time.
         """
         heat = self._heat(state, temperature)
         steps = int(heat.shape[1])

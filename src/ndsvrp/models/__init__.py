@@ -38,7 +38,7 @@ class Model:
         return self.policy(situation)
 
     def unbroken(self) -> float:
-        """Seconds that the policy's last call took without looking at the clock."""
+        """Seconds that the last of the policy's calls to have ended took without looking at the clock."""
         return float(getattr(self.policy, "unbroken", float)())
 
     def knows(self, problem: Problem) -> bool:

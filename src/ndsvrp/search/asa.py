@@ -127,8 +127,11 @@ class Search:
         return stopped or self.budget.spent(self.iteration) or ("time" if self._too_late() else None)
 
     def _ahead(self) -> int:
-        """Iterations that may be under way, unseen, when another is launched."""
-        waits = self.deconstruction is not None and not getattr(self.deconstruction, "on_device", False)
+        """Iterations that may be under way, unseen, when another is launched. Of a deconstruction that does not say how
+        long it takes nobody knows whether it would still end in time."""
+        asked = self.deconstruction
+        says = self.budget.seconds is None or hasattr(asked, "unbroken")
+        waits = asked is not None and not (getattr(asked, "on_device", False) and says)
         known = self._pace is not None  # how long they take
         return int(self.engine.runs_ahead and known and not waits and not self.budget.depends_on_results)
 
