@@ -148,12 +148,17 @@ def test_set_solved_together_in_time(nds, data):
     assert len(re.findall(r"0\.3 s", answer.stdout)) == 3  # the limit, and the share of each
 
 
-def test_what_is_used_on_a_gpu(data):
-    """Threads are of no matter there."""
+def test_what_is_used_on_a_gpu(data, tmp_path, monkeypatch):
+    """Threads are of no matter there. The first time it takes longer."""
+    monkeypatch.setenv("NDSVRP_CACHE", str(tmp_path))
+    (tmp_path / "improve-0.cubin").touch()
     problem = ndsvrp.read(data / "sets/cvrp100.npz", index=0)
     how = {"solver": "nds", "ruin": "related", "device": "cuda", "threads": None, "chains": 2, "model": None}
     assert _chosen(plan(problem, **how), how) == "solver nds, ruin related, device cuda, 2 chains"
     assert _chosen(plan(problem, **how), how, 16).endswith("device cuda, 2 chains for each of 16 instances")
+    (tmp_path / "improve-0.cubin").unlink()
+    first = "device cuda, 2 chains; kernels are compiled first, once: that takes some seconds"
+    assert _chosen(plan(problem, **how), how).endswith(first)
 
 
 def test_set_of_one_is_a_set(nds, tmp_path):

@@ -19,6 +19,7 @@ from ndsvrp.cli.options import Index, InstanceFile, Round
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Watch, watch
 from ndsvrp.cli.words import Facts, amount, console, cost_of, headline, number, plain_number, print_facts, say
+from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.environment import usable_cores
@@ -303,6 +304,8 @@ def _chosen(chosen: Plan, how: dict[str, Any], together: int = 1) -> str:
         where += f" on {amount(chosen.threads, 'thread')}"
         if how["threads"] is None and chains * together < cores:
             where += f" (--chains {cores} would use all {cores} cores)"
+    elif not has_compiled():
+        where += "; kernels are compiled first, once: that takes some seconds"
     parts = [named("solver", chosen.solver), f"ruin {chosen.settings.ruin}", named("device", chosen.device), where]
     if isinstance(chosen.model, Model):
         parts.insert(2, f"model {chosen.model.name}" + (" (auto)" if how["model"] is None else ""))

@@ -260,6 +260,11 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "ndsvrp"
 
 
+def has_compiled() -> bool:
+    """Whether kernels have been compiled before, so that one need not tell why it takes long."""
+    return any(cache_folder().glob("*.cubin"))
+
+
 def _with_lines() -> bool:
     """NDSVRP_LINES: kernels know the lines of their source, for sanitizers and profilers; they run as fast."""
     return bool(os.environ.get("NDSVRP_LINES"))
