@@ -157,11 +157,13 @@ def test_measuring_changes_nothing() -> None:
 
 def test_every_source_and_size_is_measured() -> None:
     sources = (
-        Source(customers=(8, 10)), Source(problem="pcvrp", customers=(8,), layout="uniform"),
+        Source(customers=(8, 10, 10)), Source(problem="pcvrp", customers=(8,), layout="uniform"),
         Source(customers=(8,), customers_per_route=(2, 3)),
     )  # fmt: skip
-    measured = Validator(config(data=sources), CpuEngine(), CPU).measure(trainer_of(config()).network)
+    validator = Validator(config(data=sources), CpuEngine(), CPU)
+    measured = validator.measure(trainer_of(config()).network)
     assert len(measured["sets"]) == 4, "short routes are a set of their own"
+    assert len(validator.sets) == 4, "a size that is listed twice is measured once"
     figures = measured["sets"].values()
     for figure in figures:
         by_hand = figure["reward"] / figure["related_reward"] if figure["related_reward"] > 0 else None

@@ -26,7 +26,7 @@ class Source:
     """Where instances come from: one line of the curriculum. A batch is drawn from one source, with one size."""
 
     problem: str = documented("cvrp", "The variant: cvrp, vrptw, pcvrp, pcvrptw.")
-    customers: tuple[int, ...] = documented((100,), "Sizes N; a batch has one of them, each as likely as any other.")
+    customers: tuple[int, ...] = documented((100,), "Sizes N; a batch has one of them; listed twice: twice as likely.")
     layout: str = documented("", "Where customers are: uniform, clustered; empty: as the paper has it for the problem.")
     depot: str = documented("", "Where the depot of clustered instances is: centred, cornered, random; empty: centred.")
     customers_per_route: tuple[float, ...] = documented(

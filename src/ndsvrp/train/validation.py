@@ -39,7 +39,7 @@ class Validator:
         self.sets = [
             _Set(self, source, customers, 2 * MOST * number)
             for number, (source, customers) in enumerate(
-                (source, customers) for source in self.config.data for customers in source.customers
+                (source, size) for source in self.config.data for size in dict.fromkeys(source.customers)
             )
             if customers in (self.config.validation.customers or source.customers)
         ]
