@@ -25,10 +25,6 @@ struct Head {
   NDS_FN Head(i32 block, i32 heads) : instance(block / heads), number(block % heads) {}
 };
 
-}  // namespace
-
-namespace {
-
 // The queries of a warp, two tiles of them, and what they have heard.
 struct Asking {
   u32 query[2][4];
@@ -84,10 +80,7 @@ struct Asking {
   NDS_FN bool is_apt() const {
     bool apt = true;
 #pragma unroll
-    for (i32 i = 0; i < 4; ++i) {
-      const float sum = whole[i / 2][i % 2 * 2];
-      apt = apt && sum > kLeast && sum < kMost;
-    }
+    for (i32 i = 0; i < 4; ++i) apt = apt && in_range(whole[i / 2][i % 2 * 2]);
     return apt;
   }
 };

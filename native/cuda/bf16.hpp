@@ -36,33 +36,20 @@ NDS_FN u32 pair_of(float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
-NDS_FN float power_of_two(float exponent) {
-  float value;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(exponent));
-  return value;
-}
-NDS_FN float log_of_two(float value) {
-  float exponent;
-  asm("lg2.approx.f32 %0, %1;" : "=f"(exponent) : "f"(value));
-  return exponent;
-}
+// What one instruction gives.
+  #define NDS_APPROXIMATE(name, instruction)                   \
+    NDS_FN float name(float value) {                           \
+      float result;                                            \
+      asm(instruction " %0, %1;" : "=f"(result) : "f"(value)); \
+      return result;                                           \
+    }
+NDS_APPROXIMATE(power_of_two, "ex2.approx.ftz.f32")
+NDS_APPROXIMATE(log_of_two, "lg2.approx.f32")
 NDS_FN float root_inverse(float value) { return rsqrtf(value); }
 NDS_FN float saturated(float value) { return __saturatef(value); }
-NDS_FN float inverse_of(float value) {
-  float inverse;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(value));
-  return inverse;
-}
-NDS_FN float root_of(float value) {
-  float root;
-  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(value));
-  return root;
-}
-NDS_FN float tanh_of(float value) {
-  float result;
-  asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
-  return result;
-}
+NDS_APPROXIMATE(inverse_of, "rcp.approx.ftz.f32")
+NDS_APPROXIMATE(root_of, "sqrt.approx.ftz.f32")
+NDS_APPROXIMATE(tanh_of, "tanh.approx.f32")
 #endif
 
 // 2^x without the unit that all other exponentials wait for: to 1e-4 for x from -125 to 126, beyond

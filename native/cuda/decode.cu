@@ -167,7 +167,7 @@ struct Draw {
 };
 
 // Sums that begin with a bias.
-NDS_FN void begin(Sum (&sum)[kSets], const Four& bias) {
+NDS_FN void begin(Sum (&sum)[kSets], Four bias) {
 #pragma unroll
   for (i32 q = 0; q < kSets; ++q) {
 #pragma unroll
@@ -211,15 +211,13 @@ NDS_FN void recall(const Own& own, const Weights& weights, const bf16* const (&f
     Sum gate[3][kSets];
 #pragma unroll
     for (i32 i = 0; i < 3; ++i) {
-      const Four four = bias[(3 * j + i) * 4];
+      begin(gate[i], bias[(3 * j + i) * 4]);
 #pragma unroll
       for (i32 q = 0; q < kSets; ++q) {
 #pragma unroll
         for (i32 n = 0; n < 4; ++n) {
           const bf16* from = fed[q][n % 2] + i * NDS_WIDTH + 16 * j + n / 2 * 8;
           input[q][n][i] = *reinterpret_cast<const u32*>(from);
-          for (i32 e = 0; e < 2; ++e)
-            gate[i][q].at[n / 2][n % 2 * 2 + e] = four.value[n / 2 * 2 + e];
         }
       }
     }
@@ -340,10 +338,7 @@ struct Listening {
   NDS_FN bool is_apt() const {
     bool apt = true;
 #pragma unroll
-    for (i32 i = 0; i < 2 * kSets; ++i) {
-      const float sum = whole[i / 2][i % 2 * 2];
-      apt = apt && sum > kLeast && sum < kMost;
-    }
+    for (i32 i = 0; i < 2 * kSets; ++i) apt = apt && in_range(whole[i / 2][i % 2 * 2]);
     return apt;
   }
   // Shifts by which the highest scores become 0.
@@ -552,7 +547,7 @@ struct Pointing {
         Draw& one = draws[i / 2][i % 2];
         one.settle(own.lane % 4);
         one.meet(keys[i / 2][i % 2]);
-        apt = apt && one.sum > kLeast && one.sum < kMost;
+        apt = apt && in_range(one.sum);
         drawn[i / 2][i % 2] = one.customer;
         chance[i / 2][i % 2] = log_of_two(one.weight[0]) - log_of_two(one.sum);
       }

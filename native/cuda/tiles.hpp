@@ -153,6 +153,7 @@ NDS_FN Sum as_sum(const Left& left) {
 constexpr u32 kOnes = 0x3f803f80u;
 // Sums of exponentials between these are far from where float32 ends, and so are their parts.
 constexpr float kLeast = 0x1p-100f, kMost = 0x1p100f;
+NDS_FN bool in_range(float sum) { return sum > kLeast && sum < kMost; }
 
 // Of the four lanes that share a row.
 NDS_FN float most_of_row(float value) {

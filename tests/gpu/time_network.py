@@ -137,7 +137,7 @@ def changed(changes: Sequence[Sequence[str]], folder: Path) -> Path:
     """A copy of the kernels' folder in which each OLD of a FILE is NEW."""
     copy = shutil.copytree(compiling.sources()[1], folder / "cuda")
     for file, old, new in changes:
-        text = (copy / file).read_text()
+        text = (copy / file).read_text() if (copy / file).is_file() else ""
         if old not in text:
             sys.exit(f"{file}: there is no '{old}'")
         (copy / file).write_text(text.replace(old, new))
@@ -149,10 +149,11 @@ def main() -> None:
     parser.add_argument("nodes", type=int, nargs="?", default=501)
     parser.add_argument("--change", nargs=3, action="append", default=[], metavar=("FILE", "OLD", "NEW"))
     asked = parser.parse_args()
-    if asked.change:
-        include, copy = compiling.sources()[0], changed(asked.change, Path(tempfile.mkdtemp()))
-        compiling.sources = lambda: (include, copy)
-    time_all(asked.nodes)
+    with tempfile.TemporaryDirectory() as folder:
+        if asked.change:
+            include, copy = compiling.sources()[0], changed(asked.change, Path(folder))
+            compiling.sources = lambda: (include, copy)
+        time_all(asked.nodes)
 
 
 def time_all(nodes: int) -> None:

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from ndsvrp.engine.device import Macros
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
@@ -22,7 +23,6 @@ SETS = 2  # of 16 rollouts that a warp has, if there are that many
 MOST_FOR_SETS = 128  # width of a network of which a lane's registers hold several sets
 WARPS = {1: 16, 2: 8}  # of a block at most, by sets: as many as the registers of a multiprocessor are enough for
 SEED_AHEAD = 6  # kSeedAhead of decoder.hpp
-SIZES = 3  # macros that pack.cu knows, the first ones
 AHEAD = 16  # tiles that a layer may read beyond its end
 
 
@@ -41,7 +41,7 @@ class FusedDecoder:
         groups = SPAN // TILE * -(-customers // SPAN)
         sets, share, warps, parts = self._shape(batch, customers, rollouts)
         macros = self._macros(inputs.matrix is not None, sets)
-        weights, biases, first_gates, making = self._weights(macros)
+        weights, biases, first_gates, making = self._weights()
         made = F.linear(h, making[:-1].view(5 * width, width), making[-1])  # gates, keys and values of customers
         # Keys and values, pointers, and of each a span more, to be read ahead.
         memory = h.new_empty((2 * batch * groups + 2 * SPAN // TILE, width // TILE, 32, 8))
@@ -49,7 +49,7 @@ class FusedDecoder:
         places = torch.empty((batch, groups * TILE, 4), dtype=torch.float32, device=h.device)
         nodes, route = inputs.nodes.contiguous(), inputs.route.contiguous()
         self.device.launch(
-            self.device.kernel("pack", "pack_customers", macros[:SIZES]), batch * groups, 2 * width, 0,
+            self.device.kernel("pack", "pack_customers", self._sizes()), batch * groups, 2 * width, 0,
             h, made, nodes, route, np.int32(customers), np.int32(groups), np.int32(nodes.shape[2]),
             memory, pointers, places,
         )  # fmt: skip
@@ -93,16 +93,23 @@ class FusedDecoder:
         config = self.network.config
         return 512 * 2 * (config.width // TILE) + 128 * -(-customers // SPAN)
 
-    def _macros(self, by_matrix: bool, sets: int) -> tuple[tuple[str, str], ...]:
+    def _sizes(self) -> Macros:
+        """What pack.cu and decode.cu both know."""
         config = self.network.config
         return (
             ("NDS_WIDTH", str(config.width)), ("NDS_SEED_WIDTH", str(config.seed_width)),
-            ("NDS_SEED_BITS", str(config.seed_bits)), ("NDS_CLIP", f"{float(config.clip)!r}f"),
+            ("NDS_SEED_BITS", str(config.seed_bits)),
+        )  # fmt: skip
+
+    def _macros(self, by_matrix: bool, sets: int) -> Macros:
+        config = self.network.config
+        return (
+            *self._sizes(), ("NDS_CLIP", f"{float(config.clip)!r}f"),
             ("NDS_DISTANCE_TERM", str(int(config.distance_term))), ("NDS_MATRIX", str(int(by_matrix))),
             ("NDS_SETS", str(sets)), ("NDS_THREADS", str(32 * WARPS[sets])),
         )  # fmt: skip
 
-    def _weights(self, macros: tuple[tuple[str, str], ...]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Layers as the kernel reads them: weights in tiles, biases, what the GRU is fed first; and the layer that
         makes gates, keys and values, its biases last."""
         n, (across, hidden) = self.network, (self.network.config.width // TILE, self.network.config.seed_width // TILE)
@@ -112,7 +119,7 @@ class FusedDecoder:
         first_gates = n.start.new_empty(3 * n.config.width, dtype=torch.bfloat16)
         making = n.start.new_empty((n.config.width + 1, 5 * n.config.width), dtype=torch.bfloat16)
         self.device.launch(
-            self.device.kernel("pack", "pack_weights", macros[:SIZES]), -(-tiles // 8), 256, 0,
+            self.device.kernel("pack", "pack_weights", self._sizes()), -(-tiles // 8), 256, 0,
             n.gru_hidden.weight, n.query.weight, n.combine.weight, n.seed_in.weight, n.seed_out.weight,
             n.gru_hidden.bias, n.combine.bias, n.seed_in.bias, n.seed_out.bias, n.gru_input.weight, n.gru_input.bias,
             n.remember.weight, n.start, weights, biases, first_gates, making,

@@ -172,12 +172,11 @@ class Search:
 
     def _report(self) -> str | None:
         """See an iteration, tell the callback, ask the budget. Of several problems these get to know the mean."""
-        launched, numbers = self._see()
+        launched, numbers, best = self._see()
         now = self.budget.elapsed()
         if launched.iteration > 0:
             self._pace = max(now - self._seen_at, 0.9 * (self._pace or 0.0))  # two seen at once were no faster
         self._seen_at = now
-        best = self._best_chains(numbers)
         progress = Progress(
             launched.iteration, now, float(numbers.best_costs[best].mean()), float(launched.temperatures.mean()),
             self.reconstructions, int(numbers.missing[best].sum()),
@@ -186,20 +185,22 @@ class Search:
             self.callback(progress)
         return self.budget.reason(progress)
 
-    def _see(self) -> tuple[Launched, Numbers]:
-        """The first iteration under way, when it has ended: note what it has made and found."""
+    def _see(self) -> tuple[Launched, Numbers, Ints]:
+        """The first iteration under way, when it has ended: note what it has made and found, and by which chains."""
         numbers = self._under_way[0].numbers()  # it is still under way if this is interrupted
         launched = self._under_way.popleft()
         if launched.iteration > 0:
             self.reconstructions += numbers.made * self.settings.orders
-        self._note(launched.iteration, numbers)
-        return launched, numbers
+        return launched, numbers, self._note(launched.iteration, numbers)
 
-    def _note(self, iteration: int, numbers: Numbers) -> None:
-        for trace, chain in zip(self.traces, self._best_chains(numbers), strict=True):
+    def _note(self, iteration: int, numbers: Numbers) -> Ints:
+        """Returns the chains that have seen the best solutions."""
+        best = self._best_chains(numbers)
+        for trace, chain in zip(self.traces, best, strict=True):
             cost = float(numbers.best_costs[chain])
             if numbers.missing[chain] == 0 and (not trace or cost < trace[-1].cost):
                 trace.append(TracePoint(self.elapsed(), iteration, cost))
+        return best
 
     def _best_chains(self, numbers: Numbers) -> Ints:
         """(problems,) the chain that has seen the best solution of each."""

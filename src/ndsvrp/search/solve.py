@@ -316,7 +316,7 @@ def _called(what: str | Path | Deconstruction | None) -> str:
 
 
 def _suits_policy(problem: Problem) -> bool:
-    """Whether it is like those that a shipped model was trained and measured on; docs/models.md says the same."""
+    """Whether it is like those that a shipped model was trained on; docs/models.md says the same."""
     variants, sizes = BY_POLICY
     plain = problem.distance is None and problem.vehicles is None and problem.customers in sizes
     return plain and variant_of(problem).name in variants and models.choose(problem) is not None
