@@ -2,7 +2,7 @@
 // engine (engine/cuda.py) compiles the kernels for one set of rules (NDS_WINDOWS, NDS_OPTIONAL),
 // one kind of distance (NDS_DISTANCE) and one placement (NDS_NEAR_DRAFTS, NDS_NEAR_INSTANCE,
 // NDS_NEAR_SOLUTION: 1 for shared memory), for blocks of NDS_THREADS of which a multiprocessor is
-// to hold NDS_BLOCKS.
+// to hold NDS_BLOCKS; improve.cu also for what a call may ask for (NDS_GAPS, NDS_BLINKS).
 #pragma once
 #include "ndsvrp/step.hpp"
 #include "warp.hpp"

@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
                       const i32* number, char* memory, Record* records, char* global_scratch,
                       const i32* given, i32 rollouts, i32 total, u64 seed, u64 iteration,
                       i64* deltas, i32* list, i32* listed) {
-  const BlockCrew<false> crew = crew_of_block<false>(0);
+  const auto crew = crew_of_block<BlockCrew<false>>(0);
 #if NDS_NEAR_DRAFTS
   Carver carver{shared_memory()};
 #else

@@ -1,7 +1,9 @@
-// K reconstructions in sequence, a block per chain and a warp per order.
+// K reconstructions in sequence, a block per chain and a warp per order. Compiling takes long, most
+// of it for gaps.hpp: what no step of the call can ask for is left out (NDS_GAPS, NDS_BLINKS: 0).
 #include "desk.hpp"
 
 using namespace nds;
+using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0>;
 
 // given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), which
 // adds up over the launches of a call, the first of which begins at step 0.
@@ -12,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
                    u64 stop_at, i32* made) {
   const i32 i = i32(blockIdx.x);
   if (made[i] == kFull) return;
-  const BlockCrew<true> crew = crew_of_block<true>(stop_at);
+  const Crew crew = crew_of_block<Crew>(stop_at);
   const Store store{memory, records};
   Desk desk(*plan, instances[which[i]], store, global_scratch, i, crew);
   const Recipe recipe = plan->recipe;

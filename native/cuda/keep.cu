@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
   i32 best = 0;
   for (i32 k = 1; k < rollouts; ++k) best = row[k] < row[best] ? k : best;
   if (row[best] >= 0) return;
-  const BlockCrew<false> crew = crew_of_block<false>(0);  // a single step
+  const auto crew = crew_of_block<BlockCrew<false>>(0);  // a single step
   const Store store{memory, records};
   Desk desk(*plan, instances[which[i]], store, global_scratch, i, crew);
   const Recipe recipe = plan->recipe;

@@ -96,17 +96,16 @@ struct Warp {
 };
 
 // With Gaps, where a step is all that a multiprocessor has to do (gaps.hpp).
-template <bool Gaps> struct BlockCrew {
+template <bool Gaps, bool Blinks = true> struct BlockCrew {
   using Lanes = Warp;
-  static constexpr bool alone = false, by_gaps = Gaps;
+  static constexpr bool alone = false, by_gaps = Gaps, blinks = Blinks;
   Warp lanes;
   i32 team, teams;
   NDS_FN void sync() const { sync_block(); }
 };
 
-template <bool Gaps> NDS_FN BlockCrew<Gaps> crew_of_block(u64 stop_at) {
-  return BlockCrew<Gaps>{Warp{i32(threadIdx.x % 32), stop_at}, i32(threadIdx.x / 32),
-                         i32(blockDim.x / 32)};
+template <class Crew> NDS_FN Crew crew_of_block(u64 stop_at) {
+  return Crew{Warp{i32(threadIdx.x % 32), stop_at}, i32(threadIdx.x / 32), i32(blockDim.x / 32)};
 }
 
 }  // namespace NDS_ISA

@@ -69,6 +69,8 @@ class EmulatedDevice:
         self.name = "emulated"
         self.shared_limit, self.multiprocessors = shared_limit, multiprocessors
         self.launched: list[tuple[str, Macros, int]] = []  #: kernel, macros, blocks
+        self.asked: set[tuple[str, Macros]] = set()  #: files and macros of kernels that were to be launched
+        self.expected: list[tuple[str, Macros]] = []  #: and of those of which that was said before
         self.sent: list[int] = []  #: bytes of the arrays sent
         self.copied: list[int] = []  #: bytes of the tensors asked for
         self.log: list[str] = []  #: kernels launched, tensors asked for and waited for, in order
@@ -76,10 +78,15 @@ class EmulatedDevice:
 
     def kernel(self, file: str, name: str, macros: Macros) -> tuple[str, Macros]:
         """All kernels of one set of macros are compiled at once; sizes of blocks make no difference."""
+        self.asked.add((file, macros))
         if file in OF_NETWORK:
             return name, (("file", file), *macros)
-        same = {"NDS_THREADS": "32", "NDS_BLOCKS": "1"}
+        same = {"NDS_THREADS": "32", "NDS_BLOCKS": "1", "NDS_GAPS": "1", "NDS_BLINKS": "1"}
         return name, tuple((key, same.get(key, value)) for key, value in macros) or self._any()
+
+    def expect(self, file: str, macros: Macros) -> None:
+        """Noted; it is compiled when it is asked for."""
+        self.expected.append((file, macros))
 
     def launch(self, kernel: tuple[str, Macros], grid: int, threads: int, shared: int, *arguments: Any) -> None:
         """Runs to the end."""

@@ -289,6 +289,20 @@ def test_a_deadline_drops_what_is_under_way() -> None:
     assert cuda.export(state, 0, best=False) == before
 
 
+def test_compiling_begins_before_it_is_asked_for() -> None:
+    """What takes longest to compile is named first, and without the parts that only other calls need."""
+    problem, cuda = random_problem(1, "cvrp", "none", customers=9), engine("auto")
+    device: Any = cuda.device
+    for blink in (0.0, 0.5):
+        device.asked.clear(), device.expected.clear()
+        settings = Settings(chains=2, rollouts=3, removals=4, orders=2, ruin="related", blink=blink)
+        Search([problem], cuda, settings, Budget(None, iterations=1), 1).run()
+        improving = {macros for file, macros in device.asked if file == "improve"}
+        assert [file for file, _ in device.expected] == ["improve"] and device.expected[0][1] in improving
+        ways = {(dict(macros)["NDS_GAPS"], dict(macros)["NDS_BLINKS"]) for macros in improving}
+        assert ways == {("0", "0"), ("1", str(int(blink > 0)))}, "the start goes through all routes, without gaps"
+
+
 def test_steps_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a deadline no launch reinserts many, and no more than two are under way; steps made add up."""
     problem, recipe = random_problem(2, "cvrp", "none", customers=20), Recipe(rule="related", removals=5, orders=2)

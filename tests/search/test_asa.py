@@ -47,7 +47,7 @@ class FakeEngine:
         self.temperatures: list[float] = []
         self.heat: np.ndarray | None = None  #: of the last call
 
-    def start(self, problems: Any, which: Any, init: Any, *, first: Any) -> FakeState:
+    def start(self, problems: Any, which: Any, init: Any, *, first: Any, soon: Any) -> FakeState:
         chains = len(self.state.all) // len(problems)
         assert which.tolist() == [i for i in range(len(problems)) for _ in range(chains)]
         assert first.tolist() == list(range(chains)) * len(problems)

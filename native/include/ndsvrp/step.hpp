@@ -314,6 +314,26 @@ NDS_FN Outcome carry_out(const Instance& in, const D& d, Chain& chain, Scratch& 
   return outcome;
 }
 
+// By as few gaps per lane as will do.
+template <class R, class D, class C>
+NDS_FN Outcome carry_out(const Instance& in, const D& d, Chain& chain, Scratch& scratch,
+                         const Recipe& recipe, const Task& task, const Greedy& greedy, C crew) {
+  constexpr i32 W = C::Lanes::W;
+  const i32 places = task.touched->places;
+  if constexpr (C::blinks) {
+    if (recipe.blink != 0) {
+      return carry_out<R, D, kLarge<R>, true>(in, d, chain, scratch, task, greedy, crew);
+    }
+  }
+  if (places <= kSmall<R> * W) {
+    return carry_out<R, D, kSmall<R>, false>(in, d, chain, scratch, task, greedy, crew);
+  }
+  if (places <= kMedium<R> * W) {
+    return carry_out<R, D, kMedium<R>, false>(in, d, chain, scratch, task, greedy, crew);
+  }
+  return carry_out<R, D, kLarge<R>, false>(in, d, chain, scratch, task, greedy, crew);
+}
+
 // The same with gaps in the hands of lanes, each team with one order (gaps.hpp); false if that
 // cannot be done with this step, of which nothing is done then.
 template <class R, class D, class C>
@@ -360,17 +380,7 @@ NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Scratch& scrat
   const Greedy greedy = greedy_for(recipe, ordering);
   crew.sync();
   const Task task{&touched, index, count, delta, margin};
-  const bool blinks = recipe.blink != 0;
-  constexpr i32 W = C::Lanes::W;
-  if (!blinks && touched.places <= kSmall<R> * W) {
-    outcome = carry_out<R, D, kSmall<R>, false>(in, d, chain, scratch, task, greedy, crew);
-  } else if (!blinks && touched.places <= kMedium<R> * W) {
-    outcome = carry_out<R, D, kMedium<R>, false>(in, d, chain, scratch, task, greedy, crew);
-  } else if (!blinks) {
-    outcome = carry_out<R, D, kLarge<R>, false>(in, d, chain, scratch, task, greedy, crew);
-  } else {
-    outcome = carry_out<R, D, kLarge<R>, true>(in, d, chain, scratch, task, greedy, crew);
-  }
+  outcome = carry_out<R>(in, d, chain, scratch, recipe, task, greedy, crew);
   if (crew.team == 0) {
     for (i32 i = lanes.lane; i < count; i += C::Lanes::W) scratch.mark[scratch.removed[i]] = 0;
     lanes.sync();

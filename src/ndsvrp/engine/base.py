@@ -97,12 +97,19 @@ class Engine(Protocol):
     runs_ahead: bool  #: whether verbs return before their work is done, as on a GPU
 
     def start(
-        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int | Ints = 0
+        self,
+        problems: Sequence[Problem],
+        which: npt.ArrayLike,
+        init: Solution | None = None,
+        *,
+        first: int | Ints = 0,
+        soon: Recipe | None = None,
     ) -> State:
         """Chains of problems, chain i belonging to `problems[which[i]]`, each with a first solution: the given one, or
         one route per customer, or, where the fleet is limited, nobody served. Random numbers are drawn as for chains
         `first`, `first + 1`, …, or, if it is an array (chains,), as for the chains it names: part of a batch then goes
-        the way it would go within the whole, and a problem within a batch the way it would go alone."""
+        the way it would go within the whole, and a problem within a batch the way it would go alone. By `soon`, if
+        anything, will be rebuilt: what a GPU needs for it is compiled beside all that comes before."""
         ...
 
     def view(self, state: Any) -> View:

@@ -105,7 +105,13 @@ class CpuEngine:
     _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured as we go
 
     def start(
-        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int | Ints = 0
+        self,
+        problems: Sequence[Problem],
+        which: npt.ArrayLike,
+        init: Solution | None = None,
+        *,
+        first: int | Ints = 0,
+        soon: Recipe | None = None,
     ) -> CpuState:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
         which = np.ascontiguousarray(which, np.int32)

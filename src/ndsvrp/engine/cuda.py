@@ -35,6 +35,7 @@ from ndsvrp.engine.placement import (
     Kind,
     Layout,
     Placement,
+    Shape,
     chain_bytes,
     home_sizes,
     layout_to_improve,
@@ -63,10 +64,20 @@ class CudaEngine:
     # --- start ---------------------------------------------------------------------------------
 
     def start(
-        self, problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None = None, *, first: int | Ints = 0
+        self,
+        problems: Sequence[Problem],
+        which: npt.ArrayLike,
+        init: Solution | None = None,
+        *,
+        first: int | Ints = 0,
+        soon: Recipe | None = None,
     ) -> CudaState:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
-        return self.begin(pack(problems, which, init, self.neighbours), first=first)
+        packed = pack(problems, which, init, self.neighbours)
+        if soon is not None:
+            for group in packed.groups:
+                self.device.expect("improve", self._way_to_improve(group.shape, soon)[1])
+        return self.begin(packed, first=first)
 
     def begin(self, packed: Packed, *, first: int | Ints = 0) -> CudaState:
         """What is left of `start` once problems are packed."""
@@ -197,9 +208,9 @@ class CudaEngine:
     ) -> None:  # fmt: skip
         state.changed()
         for group in state.groups:
-            layout = layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
+            layout, macros = self._way_to_improve(group.shape, recipe)
             part = _rows(group, state, heat)
-            kernel = self.device.kernel("improve", "improve_chains", _macros(group.shape.kind, layout, 1))
+            kernel = self.device.kernel("improve", "improve_chains", macros)
             self.device.launch(
                 kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
                 group.instances, group.which, group.key, group.memory, group.records,
@@ -207,6 +218,10 @@ class CudaEngine:
                 np.int32(part.shape[1]), np.int32(begin), np.int32(end), np.uint64(seed), np.uint64(iteration),
                 np.uint64(stop_at), group.made,
             )  # fmt: skip
+
+    def _way_to_improve(self, shape: Shape, recipe: Recipe) -> tuple[Layout, Macros]:
+        layout = layout_to_improve(shape, recipe, self.device.shared_limit, self.placement)
+        return layout, _macros(shape.kind, layout, 1, layout.columns > 0, recipe.blink > 0)
 
     def _device_time(self, deadline: float) -> int:
         """The deadline on the clock of the GPU, which is read once and runs as ours does."""
@@ -347,7 +362,7 @@ class CudaEngine:
 
 
 @lru_cache(64)
-def _macros(kind: Kind, layout: Layout | None, blocks: int) -> Macros:
+def _macros(kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, blinks: bool = False) -> Macros:
     near = (False, False, False, 32) if layout is None else (
         layout.near_drafts, layout.near_instance, layout.near_solution, layout.threads
     )  # fmt: skip
@@ -356,6 +371,7 @@ def _macros(kind: Kind, layout: Layout | None, blocks: int) -> Macros:
     numbers = {
         "NDS_WINDOWS": kind.windows, "NDS_OPTIONAL": kind.optional, "NDS_NEAR_DRAFTS": near[0],
         "NDS_NEAR_INSTANCE": near[1], "NDS_NEAR_SOLUTION": near[2], "NDS_THREADS": near[3], "NDS_BLOCKS": blocks,
+        "NDS_GAPS": gaps, "NDS_BLINKS": blinks,
         "NDS_PLAN_BYTES": PLAN.itemsize, "NDS_INSTANCE_BYTES": INSTANCE.itemsize,
     }  # fmt: skip
     return (("NDS_DISTANCE", kind.distance), *((name, str(int(value))) for name, value in numbers.items()))

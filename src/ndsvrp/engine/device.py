@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "
 
 OF_NETWORK = ("attention", "decode", "draws", "network", "pack")  # these round as they like: multiply and add in one
 SPIN, PAUSE = 0.02, 0.0002  # seconds: so long the GPU is waited for without a pause, then with pauses so long
+COMPILERS = 4  # threads
 CAPABILITY = 8  # compute capability that the kernels need: bfloat16, reductions over a warp
 Macros = tuple[tuple[str, str], ...]
 
@@ -63,6 +65,8 @@ class Device:
         self._handle.set_current()
         self._kernels: dict[tuple[str, str, Macros], Any] = {}
         self._modules: dict[tuple[str, Macros], Any] = {}
+        self._coming: dict[tuple[str, Macros], Future[bytes]] = {}  #: compiled, or being so
+        self._compilers = ThreadPoolExecutor(COMPILERS)
         self._shared: dict[int, int] = {}
         self._streams: dict[int, Any] = {}
         self._configs: dict[tuple[int, int, int], Any] = {}
@@ -72,9 +76,15 @@ class Device:
         key = (file, name, macros)
         if key not in self._kernels:
             if key[::2] not in self._modules:
-                self._modules[key[::2]] = self._load(file, macros)
+                self.expect(file, macros)
+                self._modules[key[::2]] = self._core.ObjectCode.from_cubin(self._coming.pop(key[::2]).result())
             self._kernels[key] = self._modules[key[::2]].get_kernel(name)
         return self._kernels[key]
+
+    def expect(self, file: str, macros: Macros) -> None:
+        """Begin to compile what will be asked for, in a thread: NVRTC lets others work beside it."""
+        if (file, macros) not in {*self._modules, *self._coming}:
+            self._coming[file, macros] = self._compilers.submit(self._compiled, file, macros)
 
     def launch(self, kernel: Any, grid: int, threads: int, shared: int, *arguments: Any) -> None:
         """Launch on torch's current stream. Tensors go as addresses, None as a null pointer."""
@@ -152,10 +162,10 @@ class Device:
             )
         return supported, made
 
-    def _load(self, file: str, macros: Macros) -> Any:
+    def _compiled(self, file: str, macros: Macros) -> bytes:
         cached = cache_folder() / f"{file}-{self._hash(file, macros)}.cubin"
         if cached.is_file():
-            return self._core.ObjectCode.from_cubin(cached.read_bytes())
+            return cached.read_bytes()
         include, folder = sources()
         options = self._core.ProgramOptions(
             name=f"{file}.cu", std="c++20", arch=self.arch, fma=file in OF_NETWORK,
@@ -168,7 +178,7 @@ class Device:
             first = next((line for line in str(error).splitlines() if "error" in line), str(error)).strip("\0 ")
             raise EngineError(f"NVRTC cannot compile {file}.cu, please report this: {first}") from error
         _write(cached, module.code)
-        return module
+        return bytes(module.code)
 
     def _hash(self, file: str, macros: Macros) -> str:
         include, folder = sources()

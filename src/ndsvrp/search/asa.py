@@ -69,8 +69,9 @@ class Search:
         cooling = [ExponentialCooling(settings.hot * side, settings.cold * side) for side in sides]
         if self.deconstruction is not None:  # rules look at the problem itself
             self.coordinates = np.concatenate([augmentations(problem, chains) for problem in self.problems])  # line 3
+        recipe = self._recipe()
         which, number = np.divmod(np.arange(chains * len(self.problems), dtype=np.int32), np.int32(chains))
-        self.state = state = engine.start(self.problems, which, self.init, first=number)  # line 4
+        self.state = state = engine.start(self.problems, which, self.init, first=number, soon=recipe)  # line 4
         if self.init is None:
             improve_start(
                 engine, state, self.seed, self.start_rounds,
@@ -78,7 +79,6 @@ class Search:
             )  # fmt: skip
         self._under_way.append(Launched(0, np.array([cool(0.0) for cool in cooling]), state.snapshot()))
         stopped = self._report()
-        recipe = self._recipe()
         while stopped is None:  # line 5
             self.iteration += 1
             used = self.budget.fraction(self.iteration)
