@@ -6,17 +6,18 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from rich.console import Console
 
 from ndsvrp import generate
-from ndsvrp.bench import gpu, gpu_search
+from ndsvrp.bench import gpu, gpu_quality, gpu_search
 from ndsvrp.bench.gpu_engine import _row, seconds_of
 from ndsvrp.bench.rows import record
 from ndsvrp.engine.cpu import CpuEngine
-from ndsvrp.errors import NdsError
+from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io import environment
 from ndsvrp.policy import Network, NetworkConfig, Policy
 
@@ -121,6 +122,48 @@ def test_rows_name_a_commit_given_by_hand(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_unknown_parts_are_refused() -> None:
     with pytest.raises(
-        NdsError, match=r"unknown part 'all' \(known: engine, iteration, search, training, memory, start\)"
+        NdsError, match=r"unknown part 'all' \(known: engine, iteration, search, training, memory, start, quality\)"
     ):
         gpu.run(only=["all"])
+
+
+def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mean costs of the first instances, judged by name; the policy beside related removal."""
+    calls = []
+
+    def run(path: Path, solvers: list[str], seconds: float, which: str, seed: int, **more: Any) -> list[dict[str, Any]]:
+        calls.append((path.name, solvers, seconds, which, seed, more["how"]["ruin"], more["together"]))
+        cost = 50.0 if more["how"]["ruin"] == "related" else 35.0
+        return [{"feasible": True, "instance": str(i), "cost": cost + i, "seconds": seconds} for i in (0, 1)]
+
+    monkeypatch.setattr(gpu_quality, "run", run)
+    with pytest.raises(InstanceError, match=r"cvrp500\.npz: does not exist"):
+        list(gpu_quality.measure(tmp_path))
+    for asked in gpu_quality.ASKED:
+        (tmp_path / f"{asked.name}.npz").touch()
+    rows = [gpu._judged(row, 128) for row in gpu_quality.measure(tmp_path)]
+    assert calls == [
+        ("cvrp500.npz", ["nds"], 4.0, "0-15", 1, "policy", 1), ("cvrp500.npz", ["nds"], 4.0, "0-15", 1, "policy", 16),
+        ("vrptw500.npz", ["nds"], 6.0, "0-7", 1, "policy", 1), ("vrptw500.npz", ["nds"], 6.0, "0-7", 1, "related", 1),
+        ("pcvrp500.npz", ["nds"], 6.0, "0-7", 1, "policy", 1), ("pcvrp500.npz", ["nds"], 6.0, "0-7", 1, "related", 1),
+    ]  # fmt: skip
+    values = [(gpu.named(row), row["value"], row.get("met")) for row in rows]
+    below = pytest.approx(100 * 15 / 50.5)
+    assert values == [
+        ("cvrp500 mean cost of 16 in 4 s policy", 35.5, True),
+        ("cvrp500 mean cost of 16 in 4 s, 16 together policy", 35.5, True),
+        ("vrptw500 mean cost of 8 in 6 s policy", 35.5, True), ("vrptw500 mean cost of 8 in 6 s related", 50.5, None),
+        ("vrptw500 policy below related", below, True),
+        ("pcvrp500 mean cost of 8 in 6 s policy", 35.5, True), ("pcvrp500 mean cost of 8 in 6 s related", 50.5, None),
+        ("pcvrp500 policy below related", below, True),
+    ]  # fmt: skip
+
+
+def test_a_search_that_finds_nothing_has_no_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for asked in gpu_quality.ASKED:
+        (tmp_path / f"{asked.name}.npz").touch()
+    monkeypatch.setattr(gpu_quality, "run", lambda *_, **__: [{"instance": "0003", "error": "no GPU"}])
+    with pytest.raises(NdsError, match=r"^cvrp500 0003: no GPU$"):
+        list(gpu_quality.measure(tmp_path))
+    with pytest.raises(NdsError, match=r"^the part 'quality' needs the folder of the sets$"):
+        gpu.run(only=["quality"])

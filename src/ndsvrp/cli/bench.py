@@ -158,13 +158,21 @@ def gpu_command(
     sizes: Annotated[str, typer.Option(metavar="N,N", help="Customers of the instances for the engine alone.")] = "500",
     variants: Annotated[str, typer.Option(metavar="NAMES", help="Kinds of these instances.")] = "cvrp,vrptw,pcvrp",
     chains: Annotated[int, typer.Option(min=1, metavar="N", help="Solutions side by side; bars are for 128.")] = 128,
+    sets: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also what is found: on cvrp500.npz, vrptw500.npz and pcvrp500.npz there."),
+    ] = None,
     only: Annotated[
-        str, typer.Option(metavar="NAMES", help="Measure only these parts.")
-    ] = "engine,iteration,search,training,memory,start",
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Measure only these parts: engine, iteration, search, training, memory, start, quality.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per measurement.")] = None,
 ) -> None:
-    """Measure a GPU: the engine alone, an iteration of a search part by part, whole searches, training, memory, and how
-    long it takes to get ready.
+    """Measure a GPU: the engine alone, an iteration of a search part by part, whole searches, training, memory, how
+    long it takes to get ready, and, where there are sets of instances, what is found on them.
 
     Ends with a table of the measurements that have a bar, a value that an H200 should reach.
     """
@@ -177,8 +185,9 @@ def gpu_command(
     if min(counts) < REMOVALS:
         raise NdsError(f"--sizes: {REMOVALS} customers are taken out at once, {min(counts)} are too few")
     rows = gpu.run(
-        counts, variants.split(","), chains, out=out, progress=lambda row: say(gpu.line(row)), only=only.split(",")
-    )
+        counts, variants.split(","), chains, out=out, progress=lambda row: say(gpu.line(row)),
+        only=only.split(",") if only is not None else None, sets=sets,
+    )  # fmt: skip
     console().print(gpu.table(rows))
 
 
