@@ -83,6 +83,7 @@ SET = DATA / "sets/cvrp100.npz"
         (("generate", "vrptw", "-n", 5, "--seeds", "x", "--out", "a.npz"), "--seeds: 'x' is not a range like 2-6"),
         (("bench", "table", "no.jsonl"), "no.jsonl: no such file"),
         (("bench", "run", SET, "--ruin", "x"), "--ruin: one of string, related, random, policy, not 'x'"),
+        (("bench", "run", SET, "--ruin", "policy"), "the ruin 'policy' is for the solver 'nds', not 'sisr'"),
         (("bench", "run", SET, "--device", "tpu"), "--device: one of cpu, cuda, not 'tpu'"),
         (("bench", "gpu", "--sizes", "10"), "--sizes: 15 customers are taken out at once, 10 are too few"),
         (("bench", "limits", "--time", "inf"), "--time: inf is not a number of seconds"),

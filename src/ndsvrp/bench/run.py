@@ -23,6 +23,7 @@ from ndsvrp.bench.solvers import Own, find_solver
 from ndsvrp.engine.device import Device
 from ndsvrp.errors import EngineError, InstanceError
 from ndsvrp.io.environment import environment
+from ndsvrp.search.solve import plan
 
 Progress = Callable[[int, int, Row], None]
 """Told after every run: how many are done, of how many, and the row."""
@@ -108,8 +109,10 @@ def _tasks(cases: Sequence[Case], solvers: Sequence[str], how: dict[str, Any], t
     here = same | {"hardware": same["hardware"] | {"gpu": Device().name}} if on_gpu else same
     size = together * max(1, IN_A_PROCESS // together) if on_gpu else together
     versions = {name: _version(name) for name in solvers}
-    found = {name: find_solver(name, how) for name in solvers}
-    labels = {name: own.label(together) for name, own in found.items() if isinstance(own, Own)}
+    ours = {name: own for name in solvers if isinstance(own := find_solver(name, how), Own)}
+    for own in ours.values():  # what cannot be is refused before anything runs
+        plan(cases[0].load(), solver=own.name, **how)
+    labels = {name: own.label(together) for name, own in ours.items()}
     tasks = []
     for begin in range(0, len(cases), size):
         some = list(cases[begin : begin + size])
