@@ -190,6 +190,9 @@ def translate(ptx: str) -> str:
     for name, parameters, body in re.findall(
         r"\.visible \.entry (\w+)\((.*?)\)(?:.*?)\n\{(.*?)\n\}", re.sub(r"//.*", "", ptx), re.S
     ):
+        body = re.sub(
+            r"\{ \.reg \.b64 %tmp;\s*(cvt.*?)%tmp(.*?;)(.*?)(%\w+), %tmp; \}", r"\1\4\2\3\4, \4;", body, flags=re.S
+        )
         count = parameters.count(".param")
         words = ", ".join(f"u64 a{i}" for i in range(count))
         out.append(
