@@ -118,7 +118,7 @@ class EmulatedDevice:
         return lambda: self.log.append("wait")
 
     def _any(self) -> Macros:
-        return next(iter(self._libraries))
+        return next(macros for macros in self._libraries if macros[0][0] != "file")
 
 
 def _compile(macros: Macros) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,20 @@ def test_they_pass_the_gate(source: Source) -> None:
         expected = static_inputs(found, np.stack([plane(problem) for problem in found]), "cpu")
         assert all(map(torch.equal, inputs.tensors(), expected.tensors()))
         assert drawn.side().tolist() == [problem.side() for problem in found]
+
+
+@pytest.mark.parametrize("source", SOURCES[::2], ids=names)
+def test_nothing_is_read_or_sent(source: Source) -> None:
+    """Drawn on a device that has no numbers at all: torch refuses whatever asks for one, or brings one of the CPU."""
+    read: list[Any] = []
+    launches: list[Any] = []
+    launcher = SimpleNamespace(
+        read=read.append, kernel=lambda *which: which, launch=lambda *arguments: launches.append(arguments)
+    )
+    there = drawn(launcher, torch.device("meta"), 5, source, 30, 1, 0, 4)
+    assert there.inputs.nodes.shape == (4, 31, 10) and there.inputs.nodes.is_meta
+    assert [tuple(tensor.shape) for tensor in read] == [(6,)], "ticks per unit, and two lengths of routes"
+    assert len(launches) == (source.layout == "clustered")
 
 
 def test_variants_share_places() -> None:

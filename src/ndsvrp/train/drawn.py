@@ -128,7 +128,7 @@ def _windows(points: Tensor, u: Tensor, config: Windows) -> tuple[Tensor, Tensor
 def _prizes(demand: Tensor, u: Tensor, config: Prizes) -> Tensor:
     """(B, N): `constraints.prizes` for a batch."""
     least, most = demand.amin(dim=1, keepdim=True), demand.amax(dim=1, keepdim=True)
-    by_demand = torch.where(most > least, (demand - least) / (most - least).clamp(min=1), 0.5)
+    by_demand = torch.where(most > least, (demand - least).double() / (most - least).clamp(min=1), 0.5)
     mixed = config.share * by_demand + (1 - config.share) * u
     return config.low + (config.high - config.low) * mixed
 
