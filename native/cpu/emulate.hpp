@@ -165,6 +165,11 @@ inline int atomicAdd(int* sum, int value) {
   *sum += value;
   return before;
 }
+inline unsigned atomicOr(unsigned* bits, unsigned more) {
+  const unsigned before = *bits;
+  *bits |= more;
+  return before;
+}
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(unsigned(bits)); }

@@ -1,5 +1,5 @@
 // The random numbers of rollouts: as `by_operations` of draws.py has them, a thread per number.
-#include "warp.hpp"
+#include "words.hpp"
 
 using namespace nds;
 
@@ -8,31 +8,12 @@ namespace {
 constexpr u32 kOfSeeds = 0x3c6ef372u, kOfUniforms = 0x1bd11bdau;
 constexpr i32 kRounds = 16;
 
-NDS_FN u32 mixed(u32 x) {
-  x = (x ^ x >> 16) * 0x21f0aaadu;
-  x = (x ^ x >> 15) * 0x735a2d97u;
-  return x ^ x >> 15;
-}
-
-// What an instance draws, by kind and place.
-struct Words {
-  u32 one, two;
-
-  NDS_FN Words(u64 number, u64 first_key, u64 second_key)
-      : one(of(number, first_key)),
-        two(of(number, second_key)) {}
-  static NDS_FN u32 of(u64 number, u64 key) {
-    return mixed(mixed(u32(number) ^ u32(key)) ^ u32(number >> 32) ^ u32(key >> 32));
-  }
-  NDS_FN u32 at(i32 place, u32 kind) const { return mixed(mixed(u32(place) + one) ^ two ^ kind); }
-};
-
 NDS_FN u32 seed_of(const Words& words, i32 rollout, i32 rollouts, i32 bits) {
-  if (i64(rollouts) > 1ll << bits) return words.at(rollout, kOfSeeds) >> (32 - bits);
+  if (i64(rollouts) > 1ll << bits) return words.at(u32(rollout), kOfSeeds) >> (32 - bits);
   const u32 mask = (1u << bits) - 1;
   u32 seed = u32(rollout);
   for (i32 r = 0; r < kRounds; ++r) {  // the swap-or-not shuffle
-    const u32 key = words.at(r, kOfSeeds), partner = seed ^ (key & mask);
+    const u32 key = words.at(u32(r), kOfSeeds), partner = seed ^ (key & mask);
     if (mixed((seed > partner ? seed : partner) ^ key) >> 31) seed = partner;
   }
   return seed;
@@ -48,7 +29,7 @@ extern "C" __global__ void draw_by_number(u64 first, u64 first_key, u64 second_k
   const i32 each = rollouts * removals;
   if (i < i64(count) * each) {
     const Words words(first + u64(i / each), first_key, second_key);
-    uniforms[i] = float(words.at(i32(i % each), kOfUniforms) >> 8) * 0x1p-24f;
+    uniforms[i] = float(words.at(u32(i % each), kOfUniforms) >> 8) * 0x1p-24f;
   }
   if (i < i64(count) * rollouts) {
     const Words words(first + u64(i / rollouts), first_key, second_key);

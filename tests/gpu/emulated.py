@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from ndsvrp.engine.device import OF_NETWORK, Macros, _argument
+from ndsvrp.engine.device import Macros, _argument
 
 NATIVE = Path(__file__).parents[2] / "native"
 KEPT = Path(__file__).parents[2] / "build/emulated"
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+TOGETHER = re.findall(r'#include "(\w+)\.cu"', (NATIVE / "cpu/emulate.cpp").read_text())  # files of the engine
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"]
 
 CALLS = """
@@ -77,9 +78,9 @@ class EmulatedDevice:
         self._libraries: dict[Macros, Any] = {}
 
     def kernel(self, file: str, name: str, macros: Macros) -> tuple[str, Macros]:
-        """All kernels of one set of macros are compiled at once; sizes of blocks make no difference."""
+        """All kernels of the engine are compiled at once for a set of macros; sizes of blocks make no difference."""
         self.asked.add((file, macros))
-        if file in OF_NETWORK:
+        if file not in TOGETHER:
             return name, (("file", file), *macros)
         same = {"NDS_THREADS": "32", "NDS_BLOCKS": "1", "NDS_GAPS": "1", "NDS_BLINKS": "1"}
         return name, tuple((key, same.get(key, value)) for key, value in macros) or self._any()
@@ -94,7 +95,7 @@ class EmulatedDevice:
         assert shared <= self.shared_limit, f"{name} asks for {shared} bytes of shared memory"
         if macros not in self._libraries:
             self._libraries[macros] = _compile(macros)
-        words = np.array([int(_argument(a)) for a in arguments], np.uint64)
+        words = np.array([int(_argument(a)) & 0xFFFFFFFFFFFFFFFF for a in arguments], np.uint64)
         missing = self._libraries[macros].emulate(
             name.encode(), grid, threads, ctypes.c_uint(shared), ctypes.c_void_p(words.ctypes.data)
         )
@@ -124,7 +125,7 @@ class EmulatedDevice:
         return lambda: self.log.append("wait")
 
     def _any(self) -> Macros:
-        return next(iter(self._libraries))
+        return next(macros for macros in self._libraries if macros[0][0] != "file")
 
 
 def _compile(macros: Macros) -> Any:

@@ -86,7 +86,8 @@ def memory(parts: list[str], words: list[str], kind: str) -> str:
     """ld and st, of one number or several."""
     shared, load = "shared" in parts, parts[0] == "ld"
     if "param" in parts:
-        return f"{register(words[0])} = ({TYPES[kind]})param[{words[1].strip('[]').split('_param_')[1]}];"
+        number = words[1].strip("[]").split("_param_")[1]
+        return f"{register(words[0])} = read<{TYPES[kind]}>((uint64_t)&param[{number}]);"
     at, what = (address(words[1], shared), words[0]) if load else (address(words[0], shared), words[1])
     if not what.startswith("{"):
         if load:
@@ -139,7 +140,7 @@ def arithmetic(parts: list[str], to: str, words: list[str], kind: str) -> str:
     one = {
         "not": f"{'!' if kind == 'pred' else '~'}{a}", "neg": f"-{a}", "sqrt": f"std::sqrt({a})",
         "abs": f"std::fabs({a})", "popc": f"__builtin_popcount({a})", "clz": f"__clz({a})", "brev": f"reversed({a})",
-        "bfind": f"{a} ? __builtin_clz({a}) : ~0u",
+        "rcp": f"1.0f / {a}", "bfind": f"{a} ? __builtin_clz({a}) : ~0u",
     }  # fmt: skip
     return f"{to} = {one[name]};"
 
@@ -172,7 +173,9 @@ def instruction(name: str, words: list[str]) -> str:
         case "redux":
             return f"{to} = __reduce_{parts[2]}_sync({value(words[2], 'u32')}, {value(words[1], 's32')});"
         case "atom":
-            return f"{to} = atomicAdd((int*){address(words[1], False)}, {value(words[2], 's32')});"
+            at, more = address(words[1], False), value(words[2], "u32")
+            call = f"atomicOr((unsigned*){at}, {more})" if "or" in parts else f"atomicAdd((int*){at}, {more})"
+            return f"{to} = {call};"
         case "setp":
             sign = COMPARED[parts[1].removesuffix("u") if parts[1] not in COMPARED else parts[1]]
             return f"{to} = {value(words[1], kind)} {sign} {value(words[2], kind)};"

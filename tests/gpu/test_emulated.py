@@ -23,13 +23,15 @@ from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.device import Device
-from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy
 from ndsvrp.search.asa import Search
 from ndsvrp.search.start import start
 from ndsvrp.search.stopping import Budget
 from ndsvrp.train import config as train_config
-from ndsvrp.train.states import material, prepare
+from ndsvrp.train.data import Batch
+from ndsvrp.train.drawn import Drawn, drawn
+from ndsvrp.train.states import prepare
+from ndsvrp.train.trainer import Trainer
 from parity.problems import random_problem
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -178,7 +180,9 @@ def test_what_an_iteration_asks_of_the_gpu(seconds: float | None) -> None:
     for iteration in (3, 4, 5, 6):
         expected += [*launches, "wait", f"told of {iteration - 1}"]
     assert device.log == [*expected, "wait", "told of 6"]
-    assert device.sent == [8 * chains, 8 * chains] * 6, "a temperature for each chain, and how far it may be behind"
+    assert device.sent[-10:] == [8 * chains, 8 * chains] * 5, (
+        "a temperature for each chain, and how far it may be behind; before the first, plans and what begins the chains"
+    )
     assert device.copied == [8 * (9 * chains + 2)] * 7
     assert operations.names[-6:] == ["clone"] * 6, "the temperatures, for every step"
 
@@ -375,15 +379,70 @@ def test_small_cards_keep_the_solution_outside() -> None:
     assert seen == {"100", "110", "111"}, seen
 
 
-def test_training_starts_from_what_was_packed() -> None:
+@pytest.mark.parametrize("variant", ["cvrp", "pcvrptw"])
+def test_training_starts_from_what_was_drawn(variant: str) -> None:
     """Start, improvement steps and what the network sees: as with problems, and as on the CPU."""
-    problems = generate("cvrp", 17, count=3, seed=4)
+    cuda, source = engine("auto"), train_config.Source(problem=variant, customers=(17,))
+    there = drawn(cuda.device, torch.device("cpu"), 256, source, 17, 4, 5, 3)
+    problems = [there.problem(i) for i in range(3)]
     recipe = train_config.Recipe(start_rounds=2, improvement_steps=2, warm_up_rollouts=3, removals=4, orders=2)
     seen = []
-    for each, made in ((engine("auto"), material(problems, 256)), (engine("auto"), None), (CpuEngine(), None)):
-        learning = prepare(each, problems, recipe, 7, 5, torch.device("cpu"), made=made)
+    for each, given in ((cuda, there), (engine("auto"), problems), (CpuEngine(), problems)):
+        learning = prepare(each, given, recipe, 7, 5, torch.device("cpu"))
         seen.append([part.tolist() for part in learning.shown().tensors()] + [learning.state.costs().tolist()])
     assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_training_on_what_the_device_draws() -> None:
+    """The trajectory of a CPU on the same instances; and nobody waits within a batch, but for the few numbers of its
+    problems, which were asked for a batch before."""
+    network = NetworkConfig(width=8, heads=2, feed_forward=8, seed_bits=4, seed_width=4)
+    recipe = train_config.Recipe(
+        batch=4, iterations=2, rollouts=4, removals=3, orders=2, start_rounds=1, improvement_steps=1,
+        warm_up_rollouts=3, learning_rate=1e-2,
+    )  # fmt: skip
+    source = train_config.Source(problem="vrptw", customers=(9,))
+    config = train_config.TrainConfig(network=network, train=recipe, data=(source,))
+    trainers = []
+    for each in (engine("auto"), CpuEngine()):
+        torch.manual_seed(0)
+        trainers.append(Trainer(config, Network(network), each, torch.device("cpu")))
+    there, here = trainers
+    device: Any = there.engine.device  # type: ignore[attr-defined]
+
+    class Known:
+        """The batches of the one, as problems."""
+
+        def take(self, number: int) -> Batch:
+            batch = there._ahead._make(number)
+            assert isinstance(batch.problems, Drawn)
+            batch.problems = [batch.problems.problem(i) for i in range(4)]
+            return batch
+
+        def close(self) -> None:
+            pass
+
+    here._ahead.close()
+    here._ahead = Known()  # type: ignore[assignment]
+    for number in range(3):
+        device.log.clear()
+        found = there.train_batch()
+        log, begin = list(device.log), 4 if number == 0 else 2
+        assert log[:begin] == ["place_clustered", "read"] * (begin // 2), "of the next batch; to begin with, of both"
+        assert log[begin : begin + 2] == ["wait", "start_chains"]
+        assert log.count("keep_best") == 2 and log.count("wait") == 3
+        assert log[-3:] == ["wait", "read", "wait"] and log[-4] == "keep_best", "when there is something to report"
+        expected = here.train_batch()
+        for row in (found, expected):
+            row.pop("seconds")
+        assert found == expected
+        for one, other in zip(there.network.parameters(), here.network.parameters(), strict=True):
+            assert torch.equal(one, other)
+    there.batches = 7
+    assert (there.train_batch()["batch"], there._ahead._next.number) == (8, 8)  # type: ignore[union-attr]
+    for each in trainers:
+        each.close()
 
 
 def test_steps_that_touch_no_route() -> None:

@@ -1,19 +1,23 @@
-"""Training on a GPU: random numbers and neighbour lists as on a CPU, and nothing waits within a batch."""
+"""Training on a GPU: instances, random numbers and neighbour lists as on a CPU, and nothing waits within a batch."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from gpu.drawn_cases import CPU, SOURCES, ByReference, cells_by, unpacked
+from ndsvrp.engine.device import Device
 from ndsvrp.engine.packed import near_by_points
 from ndsvrp.policy import Network, NetworkConfig
 from ndsvrp.policy.draws import by_operations, draw_by_number, key_of
 from ndsvrp.train.config import Recipe, Source, TrainConfig
+from ndsvrp.train.drawn import drawn
 from ndsvrp.train.states import prepare
 from ndsvrp.train.trainer import Trainer
 
@@ -35,7 +39,7 @@ def nobody_waits() -> Iterator[None]:
         torch.cuda.set_sync_debug_mode("default")
 
 
-def trainer_of(**recipe: object) -> Trainer:
+def trainer_of(data: tuple[Source, ...] = (Source(customers=(40,)),), **recipe: object) -> Trainer:
     from ndsvrp.engine.cuda import CudaEngine
 
     torch.manual_seed(1)
@@ -43,7 +47,7 @@ def trainer_of(**recipe: object) -> Trainer:
         "batch": 8, "iterations": 4, "rollouts": 16, "removals": 6, "orders": 2, "start_rounds": 2,
         "improvement_steps": 2, "warm_up_rollouts": 4, "instances": 64,
     }  # fmt: skip
-    config = TrainConfig(network=NETWORK, train=Recipe(**usual | recipe), data=(Source(customers=(40,)),))  # type: ignore[arg-type]
+    config = TrainConfig(network=NETWORK, train=Recipe(**usual | recipe), data=data)  # type: ignore[arg-type]
     return Trainer(config, Network(NETWORK), CudaEngine(neighbours=6), torch.device("cuda"), threads=4)
 
 
@@ -67,22 +71,60 @@ def test_the_same_neighbours_as_on_a_cpu(batch: int, customers: int, count: int)
     assert torch.equal(found[few].cpu(), near_by_points(torch, x[few], y[few], count))
 
 
+@pytest.mark.parametrize("source", SOURCES, ids=lambda s: f"{s.problem}-{s.layout}-{s.depot}-{s.customers_per_route}")
+def test_the_same_instances_as_on_a_cpu(source: Source) -> None:
+    """Bit by bit, and so are what is packed of them and what the network sees."""
+    cuda, gpu = torch.device("cuda"), Device()
+    for n, first, count in ((1, 3, 2), (60, 2**33, 9), (250, 7, 3)):
+        here = drawn(ByReference(), CPU, 15, source, n, 5, first, count)
+        there = drawn(gpu, cuda, 15, source, n, 5, first, count)
+        for name, value in vars(here.instances).items():
+            other = getattr(there.instances, name)
+            assert other is value is None or torch.equal(other.cpu(), value), name
+        assert all(map(torch.equal, here.inputs.tensors(), (part.cpu() for part in there.inputs.tensors())))
+        assert torch.equal(here.side, there.side.cpu())
+        one, other = here.packed(), there.packed()
+        assert one.per_unit.tolist() == other.per_unit.tolist() and one.groups[0].shape == other.groups[0].shape
+        assert unpacked(one.groups[0].block, count) == unpacked(other.groups[0].block, count)
+        assert torch.equal(one.groups[0].tours, other.groups[0].tours.cpu())
+        there.problem(count - 1)
+
+
+@pytest.mark.parametrize(
+    ("n", "count", "patience", "changes"),
+    [(100, 1500, 10**7, {}), (2000, 4, 10**7, {"depot": "random"}), (300, 2, 9000, {"halving": 2.0}),
+     (20, 2, 500, {"halving": 0.01}), (4000, 2, 700, {"halving": 1000.0})],
+)  # fmt: skip
+def test_the_same_cells_as_the_reference(n: int, count: int, patience: int, changes: Any) -> None:
+    found = cells_by(Device(), n, key_of(1, 2), 2**32 - 2, count, patience, **changes)
+    for begin in {0, count - 2}:
+        expected = cells_by(ByReference(), n, key_of(1, 2), 2**32 - 2 + begin, 2, patience, **changes)
+        assert torch.equal(found[begin : begin + 2], expected)
+
+
+def test_many_customers_find_a_place() -> None:
+    """The largest that a configuration may ask for: nearly all cells with a pull are taken."""
+    for row in cells_by(Device(), 100_000, key_of(1, 2), 0, 2, 8 * 1001**2, depot="cornered").tolist():
+        assert len(set(row)) == 100_001 and row[0] == 0 and max(row) < 1001**2
+
+
 @pytest.mark.parametrize("warm_up", ["related", "policy"])
-def test_nobody_waits_within_a_batch(warm_up: str) -> None:
-    """Iterations and optimizer steps, once their recordings are made and their plans are there."""
-    with closing(trainer_of(warm_up=warm_up)) as trainer:
+@pytest.mark.parametrize("problem", ["cvrp", "pcvrptw"])
+def test_nobody_waits_within_a_batch(warm_up: str, problem: str) -> None:
+    """Drawing, packing, start, improvement, iterations and optimizer steps, once kernels are compiled and recordings
+    are made. The CPU does wait for the few numbers of a batch that was drawn just now, but not for torch."""
+    with closing(trainer_of((Source(problem=problem, customers=(40,)),), warm_up=warm_up)) as trainer:
         trainer.train_batch()
-        batch = trainer._next_batch()
-        learning = prepare(
-            trainer.engine, batch.problems, trainer.config.train, 1, 0, trainer.device, made=batch.material
-        )
-        trainer._iteration(batch, learning, 0, 1.0, last=True)
-        trainer._step(1e-4)
         with nobody_waits():
-            for i in (1, 2):
+            batch = trainer._ahead.take(1)
+            policy = trainer._improvement_policy(batch) if warm_up == "policy" else None
+            learning = prepare(trainer.engine, batch.problems, trainer.config.train, 1, 0, trainer.device, policy)
+            before = learning.state.snapshot()
+            for i in range(3):
                 taught, loss = trainer._iteration(batch, learning, i, 1.0, last=True)
                 norm = trainer._step(1e-4)
         assert np.isfinite([float(loss), float(norm)]).all() and float(taught.reward.max()) >= 0
+        assert before().costs.mean() > learning.state.costs().mean()
 
 
 def test_what_was_launched_is_what_is_reported() -> None:

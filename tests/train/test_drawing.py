@@ -1,26 +1,16 @@
-"""Batches made ahead: the same whoever makes them, in order, and no process is left behind."""
+"""Batches made ahead: each once, in order, and the parts of them that processes have."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 from ndsvrp.train.config import Recipe, Source, TrainConfig
 from ndsvrp.train.data import Batch, Share, draw_batch
-from ndsvrp.train.drawing import Ahead, Helpers, Task
-from ndsvrp.train.states import material
+from ndsvrp.train.drawing import Ahead, Task
 
 SOURCES = (Source(customers=(8, 16)), Source(problem="vrptw", customers=(12,), customers_per_route=(2, 4)))
 CONFIG = TrainConfig(train=Recipe(seed=3, batch=8), data=SOURCES)
@@ -30,88 +20,6 @@ FIELDS = ("coordinates", "demand", "windows", "service", "prize", "capacity", "n
 
 def same(one: Problem, other: Problem) -> bool:
     return all(np.array_equal(getattr(one, field), getattr(other, field)) for field in FIELDS)
-
-
-# --- processes -------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def helpers() -> Iterator[Helpers]:
-    made = Helpers(Task(CONFIG, SHARE, neighbours=5), 2)
-    yield made
-    made.close()
-
-
-def test_other_processes_make_the_same_batches(helpers: Helpers) -> None:
-    for number in range(4):
-        ours, theirs = draw_batch(SOURCES, 3, number, SHARE), helpers(number)
-        assert (ours.number, ours.problem, ours.customers, ours.first) == (
-            number,
-            theirs.problem,
-            theirs.customers,
-            theirs.first,
-        )
-        assert ours.share == theirs.share
-        assert len(ours.problems) == 4 and all(map(same, ours.problems, theirs.problems))
-        expected, found = material(ours.problems, 5), theirs.material
-        assert found is not None and all(map(same, found.packed.problems, ours.problems))
-        for one, other in zip(expected.packed.groups, found.packed.groups, strict=True):
-            assert one.shape == other.shape and one.tours.tolist() == other.tours.tolist()
-            assert one.table.tobytes() == other.table.tobytes() and one.block.tobytes() == other.block.tobytes()
-        assert all(map(torch.equal, expected.inputs.tensors(), found.inputs.tensors()))
-
-
-def test_what_goes_wrong_there_is_told_here(helpers: Helpers) -> None:
-    with pytest.raises(ValueError, match=r"must be non-negative|expected non-negative"):
-        helpers(-1)
-    assert helpers(0).number == 0, "and it goes on"
-
-
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_signals_are_not_for_them(helpers: Helpers, ending: signal.Signals) -> None:
-    """They are sent to all processes of a terminal or a job, and the training still finishes its batch. Those of a
-    terminal do not even reach them."""
-    for helper in helpers._all:
-        assert os.getpgid(helper.pid) != os.getpgid(0)
-        os.kill(helper.pid, ending)
-    assert [helpers(number).number for number in range(3)] == [0, 1, 2]
-
-
-def test_one_that_dies_is_noticed() -> None:
-    alone = Helpers(Task(CONFIG, SHARE), 1)
-    assert alone(0).material is None
-    alone._all[0].kill()
-    alone._all[0].wait()
-    with pytest.raises(NdsError, match=r"^a process that makes training instances has ended before its time$"):
-        alone(1)
-    alone.close()
-
-
-def test_they_end_with_whoever_started_them() -> None:
-    """Also if that one is killed: nothing comes down their pipes any more."""
-    code = f"""
-import os, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_drawing import CONFIG, SHARE, Helpers, Task
-helpers = Helpers(Task(CONFIG, SHARE), 1)
-helpers(0)
-print(helpers._all[0].pid, flush=True)
-os.kill(os.getpid(), 9)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    child = int(done.stdout)
-    for _ in range(200):
-        if not _alive(child):
-            return
-        time.sleep(0.05)
-    raise AssertionError("it is still there")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 # --- ahead -----------------------------------------------------------------------------------------------
@@ -128,18 +36,17 @@ class Maker:
         return Batch(number, "cvrp", 5, 0, [], SHARE)
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_every_batch_is_made_once(workers: int) -> None:
+def test_every_batch_is_made_once() -> None:
     make = Maker()
-    ahead = Ahead(make, workers)
+    ahead = Ahead(make)
     assert [ahead.take(number).number for number in range(10)] == list(range(10))
     ahead._pool.shutdown()
-    assert sorted(make.made) == list(range(10 + workers)), "and some beyond, which are under way"
+    assert make.made == list(range(11)), "and one beyond, which is under way"
 
 
 def test_after_a_jump() -> None:
     make = Maker()
-    ahead = Ahead(make, 2)
+    ahead = Ahead(make)
     assert [ahead.take(number).number for number in (0, 1, 7, 8, 3)] == [0, 1, 7, 8, 3]
     ahead.close()
 

@@ -59,11 +59,29 @@ class Numbers(NamedTuple):
     made: int  #: reconstructions by the last `rebuild`, of all chains; fewer than asked for if time was up
 
 
+class Sized(Protocol):
+    """What is asked of a problem once its chains have started."""
+
+    @property
+    def customers(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def vehicles(self) -> int | None:
+        """How many there may be; None: any number."""
+        ...
+
+
 class State(Protocol):
     """Solutions in the hands of an engine: one current and one best per chain."""
 
-    problems: tuple[Problem, ...]
     which: Ints  #: (chains,) the problem of each chain
+
+    @property
+    def problems(self) -> Sequence[Sized]:
+        """What the chains work on."""
+        ...
 
     def costs(self) -> npt.NDArray[np.float64]:
         """(chains,) cost of the current solutions, in units of the problem. Required customers left out count a lot."""

@@ -89,7 +89,7 @@ class CudaEngine:
             self._set_tours(group, part)
             groups.append(group)
             begin = inside.stop
-        per_unit = torch.as_tensor(packed.per_unit, dtype=torch.float64, device="cuda")
+        per_unit = self.device.send(packed.per_unit)
         return CudaState(packed.problems, packed.which, groups, block, packed.per_unit, per_unit, self.device)
 
     def _group(self, packed: PackedGroup, first: int | Ints, records: Any, made: Any) -> Group:
@@ -106,7 +106,7 @@ class CudaEngine:
             ) from None
 
         def ints(values: npt.ArrayLike) -> Any:
-            return torch.as_tensor(np.ascontiguousarray(values, np.int32), device="cuda")
+            return self.device.send(np.ascontiguousarray(values, np.int32))
 
         return Group(
             shape, members, instances, ints(packed.which), ints(members), ints(drawn_as(first, members)), memory,
@@ -334,7 +334,7 @@ class CudaEngine:
             if recipe is not None and layout is not None:
                 record["recipe"] = np.frombuffer(native_recipe(recipe).bytes(), "V44")[0]
                 record["work"], record["table"], record["scratch"] = tuple(layout.work), layout.columns, layout.scratch
-            group.plans[recipe, layout] = self.device.torch.as_tensor(record.view(np.uint8), device="cuda")
+            group.plans[recipe, layout] = self.device.send(record.view(np.uint8))
         return group.plans[recipe, layout]
 
     def _scratch(self, group: Group, layout: Layout, blocks: int) -> Any:

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.engine.base import Ints, Numbers
+from ndsvrp.engine.base import Ints, Numbers, Sized
 from ndsvrp.engine.device import RECORD, Device
 from ndsvrp.engine.placement import Shape
 from ndsvrp.errors import EngineError
-from ndsvrp.problem import Problem
 
 COST, BEST_COST, MISSING = RECORD.index("cost"), RECORD.index("best_cost"), RECORD.index("missing")
 
@@ -50,7 +49,7 @@ class Seen(NamedTuple):
 class CudaState:
     """Chains on a GPU."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[Sized, ...]
     which: Ints
     groups: list[Group]
     block: Any  #: int64: the records of all chains, group by group, and behind them the steps they made

@@ -1,4 +1,4 @@
-"""Problems as the GPU takes them: one block of bytes per kind, made without a GPU, in any process."""
+"""Problems as the GPU takes them: one block of bytes per kind, made without a GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ndsvrp._core as _core
-from ndsvrp.engine.base import Ints
+from ndsvrp.engine.base import Ints, Sized
 from ndsvrp.engine.cpu import first_tour, instance_fields, tour_of
 from ndsvrp.engine.device import INSTANCE
 from ndsvrp.engine.placement import Kind, Shape, longest_route, typical_route
@@ -30,17 +30,18 @@ class PackedGroup:
     shape: Shape
     members: Ints  #: (m,) numbers of the chains in the batch
     which: Ints  #: (m,) problem of each chain, within the group
-    table: npt.NDArray[Any]  #: (problems,) of `INSTANCE`; its pointers count from the begin of the block
-    block: npt.NDArray[np.uint8]  #: room for the table, and behind it the arrays
-    tours: Ints  #: (problems, longest) first solutions
-    lengths: Ints  #: (problems,) of them
+    table: npt.NDArray[Any] | None
+    """(problems,) of `INSTANCE`; its pointers count from the begin of the block. None: all is on the GPU already."""
+    block: Any  #: bytes: room for the table, and behind it the arrays
+    tours: Any  #: (problems, longest) int32 first solutions
+    lengths: Any  #: (problems,) int32 of them
 
 
 @dataclass(eq=False)
 class Packed:
     """A batch of problems with the chains to work on them."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[Sized, ...]
     which: Ints
     per_unit: npt.NDArray[np.float64]  #: (chains,) ticks per unit
     groups: list[PackedGroup]
@@ -71,6 +72,8 @@ def pack(problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | Non
 
 def upload(torch: Any, group: PackedGroup, device: str = "cuda") -> Any:
     """The block on the GPU, pointers and neighbour lists filled in."""
+    if group.table is None:
+        return group.block
     block = torch.empty(group.block.size, dtype=torch.uint8, device=device)
     table = group.table.copy()
     for name in POINTERS:
@@ -106,7 +109,7 @@ def _fill_near(torch: Any, table: npt.NDArray[Any], block: Any) -> None:
 
     def part(name: str, first: int, count: int, length: int, kind: Any) -> Any:
         """(count, length) of the arrays of so many problems."""
-        begin, room = int(table[name][first]), _room(4 * length)
+        begin, room = int(table[name][first]), room_of(4 * length)
         return block[begin : begin + count * room].view(kind).view(count, room // 4)[:, :length]
 
     first = 0
@@ -125,14 +128,14 @@ def _block(fields: list[dict[str, Any]], neighbours: int) -> tuple[npt.NDArray[A
         record["n"], record["near_count"] = n, min(neighbours, n - 1)
         record["sorts"] = len(problem["sort_weight"]) - 1
     arrays = [{**problem, "near": _near(problem, neighbours)} for problem in fields]
-    parts, used = [], _room(table.nbytes)
+    parts, used = [], room_of(table.nbytes)
     for name in arrays[0]:
         for i, problem in enumerate(arrays):
             value = problem[name]
             if isinstance(value, np.ndarray):
                 table[name][i] = used
                 parts.append((used, np.ascontiguousarray(value).reshape(-1).view(np.uint8)))
-                used += _room(value.nbytes)
+                used += room_of(value.nbytes)
             elif value is not None:
                 table[name][i] = value
     durations = table["time"] > 0
@@ -164,6 +167,6 @@ def _kind(fields: dict[str, Any]) -> Kind:
     return Kind(fields["due"] is not None, fields["prize"] is not None, distance)  # type: ignore[arg-type]
 
 
-def _room(size: int) -> int:
+def room_of(size: int) -> int:
     """Bytes that an array takes: everything begins at a multiple of 16."""
     return -(-size // 16) * 16

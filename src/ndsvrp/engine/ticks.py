@@ -25,6 +25,9 @@ from ndsvrp.problem import Problem
 Ints = npt.NDArray[np.int32]
 LARGEST = 1 << 28  # a start time, a service time and two lengths still add up within 32 bits
 REQUIRED = 1 << 29  # kRequired of the core: the prize that says that there is no leaving out
+DEAR = 64.0  # times the longest way: beyond this, a prize says no more than: serve if at all possible
+EVER = 1.001  # times the latest that a vehicle could be anywhere: due dates after that are never missed
+MARGIN, COARSE = 3, 2.0**-20  # a length from float32 coordinates is off by so many ticks, and by so much of itself
 NEARLY = 0.999  # of the tolerance of `check` is used: the rest is for the rounding of float64
 
 
@@ -56,9 +59,9 @@ class Ticks:
         parts = [reach]
         if self.problem.has_windows and self.problem.duration is None:
             parts.append(self._largest_time())
-        if self.problem.prize is not None:  # beyond this, a prize says no more than: serve if at all possible
+        if self.problem.prize is not None:
             prize = float(np.max(self.problem.prize))
-            parts.append(min(prize, 64.0 * reach) if reach > 0 else prize)
+            parts.append(min(prize, DEAR * reach) if reach > 0 else prize)
         return max(parts)
 
     @cached_property
@@ -155,7 +158,7 @@ class Ticks:
         furthest = self._reach if problem.duration is None else float(np.max(problem.duration))
         service = 0.0 if problem.service is None else float(np.sum(np.minimum(problem.service, horizon)))
         ready = float(np.max(windows[:, 0], where=windows[:, 0] <= horizon, initial=0.0))
-        latest = 1.001 * (ready + service + (problem.customers + 1) * furthest)
+        latest = EVER * (ready + service + (problem.customers + 1) * furthest)
         if problem.metric.is_integer:
             latest = float(np.ceil(latest))
         return np.asarray(np.minimum(windows[:, 1] + NEARLY * problem.time_tolerance, latest))
@@ -219,7 +222,7 @@ class Ticks:
     @cached_property
     def box_margin(self) -> int:
         """Ticks by which a length taken from float32 coordinates may be off."""
-        return 3 + int(self._reach * self.per_unit * 2.0**-20)
+        return MARGIN + int(self._reach * self.per_unit * COARSE)
 
     @cached_property
     def length_matrix(self) -> Ints | None:

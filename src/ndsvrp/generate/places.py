@@ -21,7 +21,7 @@ LARGE_PER_ROUTE = 1.5  # customers with a large demand, where most are small
 #: Customers → capacity of the uniform layout: Kool et al. 2019, Drakulic et al. 2023 (500), Ye et al. 2024 (from 1000).
 CAPACITY = {20: 30, 50: 40, 100: 50, 500: 100, 1000: 200, 2000: 300}
 
-_RANGES = {"unitary": (1, 1), "1-10": (1, 10), "5-10": (5, 10), "1-100": (1, 100), "50-100": (50, 100)}
+RANGES = {"unitary": (1, 1), "1-10": (1, 10), "5-10": (5, 10), "1-100": (1, 100), "50-100": (50, 100)}
 
 
 class Places(NamedTuple):
@@ -139,4 +139,4 @@ def _demand(points: Ints, route_size: float, rng: np.random.Generator, kind: str
         large = min(n, round(LARGE_PER_ROUTE * n / route_size))
         demand = np.concatenate([rng.integers(50, 101, large), rng.integers(1, 11, n - large)])
         return rng.permutation(demand)
-    return rng.integers(*_RANGES[kind], n, endpoint=True)
+    return rng.integers(*RANGES[kind], n, endpoint=True)

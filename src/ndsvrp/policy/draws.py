@@ -80,15 +80,7 @@ def by_operations(
     first: int, count: int, key: Sequence[int], rollouts: int, removals: int, bits: int, device: torch.device = CPU
 ) -> Draws:
     """`draw_by_number` in plain operations."""
-    number = torch.arange(first, first + count, device=device)[:, None]
-    low, high = number & WORD, number >> 32
-    one, two = (_mix(_mix(low ^ key[i]) ^ high ^ key[i + 1]) for i in (0, 2))  # (B, 1) each: 64 bits in all
-
-    def words(amount: int, kind: int) -> Tensor:
-        """(B, amount), each a function of instance, key, kind and place."""
-        place = torch.arange(amount, device=device)[None]
-        return _mix(_mix((place + one) & WORD) ^ two ^ kind)
-
+    words = Words(first, count, key, device)
     numbers = 1 << bits
     if rollouts <= numbers:
         seeds = _shuffled(torch.arange(rollouts, device=device), words(ROUNDS, OF_SEEDS), numbers - 1)
@@ -97,6 +89,20 @@ def by_operations(
     binary = (seeds[..., None] >> torch.arange(bits, device=device)) & 1
     uniforms = (words(rollouts * removals, OF_UNIFORMS) >> 8).float() * 2.0**-24  # exact: 24 bits
     return Draws(binary.float(), uniforms.view(count, rollouts, removals))
+
+
+class Words:
+    """Random words of instances `first`, `first + 1`, …: whole numbers, the same on a CPU and on a GPU."""
+
+    def __init__(self, first: int, count: int, key: Sequence[int], device: torch.device) -> None:
+        number = torch.arange(first, first + count, device=device)[:, None]
+        low, high = number & WORD, number >> 32
+        self._one, self._two = (_mix(_mix(low ^ key[i]) ^ high ^ key[i + 1]) for i in (0, 2))  # (B, 1): 64 bits in all
+
+    def __call__(self, amount: int, kind: int) -> Tensor:
+        """(B, amount) of 32 bits, each a function of instance, key, kind and place."""
+        place = torch.arange(amount, device=self._one.device)[None]
+        return _mix(_mix((place + self._one) & WORD) ^ self._two ^ kind)
 
 
 def _shuffled(numbers: Tensor, keys: Tensor, mask: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,11 @@ from ndsvrp.problem import Problem
 from ndsvrp.train.config import Source
 
 if TYPE_CHECKING:
-    from ndsvrp.train.states import Material
+    from ndsvrp.train.drawn import Drawn
+
+
+Make = Callable[[Source, int, int, int, int], "Sequence[Problem] | Drawn"]
+"""Instances of a source: customers, seed, number of the first, how many."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,15 @@ class Batch:
     problem: str
     customers: int
     first: int  #: number of the first instance among all of the run
-    problems: list[Problem]
+    problems: Sequence[Problem] | Drawn
     share: Share  #: which of the batch these are
-    material: Material | None = None  #: made of them already, for a GPU
 
 
-def draw_batch(sources: Sequence[Source], seed: int, number: int, share: Share, most_customers: int = 0) -> Batch:
-    """Batch `number` of a run, or the share of it that a process has. All processes draw the same source and size.
+def draw_batch(
+    sources: Sequence[Source], seed: int, number: int, share: Share, most_customers: int = 0, make: Make | None = None
+) -> Batch:
+    """Batch `number` of a run, or the share of it that a process has, made by `instances`, or by who is given. All
+    processes draw the same source and size.
 
     Where the customers of a batch are limited, large instances come in smaller batches; their numbers do not change.
     """
@@ -66,7 +72,8 @@ def draw_batch(sources: Sequence[Source], seed: int, number: int, share: Share, 
     customers = int(random.choice(source.customers))
     mine = share.halved(customers, most_customers) if most_customers else share
     first = number * share.batch + mine.first
-    return Batch(number, source.problem, customers, first, instances(source, customers, seed, first, mine.count), mine)
+    made = (make or instances)(source, customers, seed, first, mine.count)
+    return Batch(number, source.problem, customers, first, made, mine)
 
 
 def instances(source: Source, customers: int, seed: int, first: int, count: int) -> list[Problem]:

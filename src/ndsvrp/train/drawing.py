@@ -1,26 +1,13 @@
-"""Batches made ahead of their time, so that training does not wait for the CPU.
-
-On a GPU the work is done by processes of their own: threads would take turns with the one that launches kernels.
-`python -m ndsvrp.train.drawing` is such a process.
-"""
+"""Batches made ahead of their time, so that training does not wait for them."""
 
 from __future__ import annotations
 
-import os
-import pickle
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from queue import SimpleQueue
-from typing import Any
 
-from ndsvrp.errors import NdsError
 from ndsvrp.train.config import TrainConfig
-from ndsvrp.train.data import Batch, Share, draw_batch
-from ndsvrp.train.states import material
+from ndsvrp.train.data import Batch, Make, Share, draw_batch
 
 
 @dataclass(frozen=True)
@@ -29,29 +16,25 @@ class Task:
 
     config: TrainConfig
     share: Share
-    neighbours: int | None = None  #: length of neighbour lists, if problems are to be packed for a GPU
+    make: Make | None = None  #: instances, if not `data.instances`
 
     def __call__(self, number: int) -> Batch:
         """Batch `number` of the run."""
-        batch = draw_batch(
-            self.config.data, self.config.train.seed, number, self.share, self.config.train.batch_customers
-        )
-        if self.neighbours is not None:
-            batch.material = material(batch.problems, self.neighbours)
-        return batch
+        recipe = self.config.train
+        return draw_batch(self.config.data, recipe.seed, number, self.share, recipe.batch_customers, self.make)
 
 
 class Ahead:
-    """Batches in their order; `workers` more than the one asked for are under way."""
+    """Batches in their order; the one after the one asked for is made by a thread meanwhile."""
 
-    def __init__(self, make: Callable[[int], Batch], workers: int) -> None:
-        self._make, self._workers = make, workers
-        self._pool = ThreadPoolExecutor(workers)
+    def __init__(self, make: Callable[[int], Batch]) -> None:
+        self._make = make
+        self._pool = ThreadPoolExecutor(1)
         self._coming: dict[int, Future[Batch]] = {}
 
     def take(self, number: int) -> Batch:
-        """This batch. Others than those that follow it are forgotten: a checkpoint was restored meanwhile."""
-        wanted = range(number, number + 1 + self._workers)
+        """This batch. Others than the one that follows it are forgotten: a checkpoint was restored meanwhile."""
+        wanted = (number, number + 1)
         for late in self._coming.keys() - set(wanted):
             self._coming.pop(late).cancel()
         for each in wanted:
@@ -64,67 +47,20 @@ class Ahead:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Helpers:
-    """A task carried out by other processes, one call at a time each. They end with this one."""
+class Launched:
+    """The same on a GPU, which makes them: the next one is launched before this one is handed out, so that what the CPU
+    has to know of a batch has arrived long before it is asked for."""
 
-    def __init__(self, task: Task, count: int) -> None:
-        paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
-        self._all = [
-            subprocess.Popen(
-                [sys.executable, "-m", "ndsvrp.train.drawing"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                env=os.environ | paths, process_group=0,  # signals are for the training: it still finishes its batch
-            )
-            for _ in range(count)
-        ]  # fmt: skip
-        self._idle: SimpleQueue[Any] = SimpleQueue()
-        for helper in self._all:
-            _send(helper.stdin, task)
-            self._idle.put(helper)
+    def __init__(self, make: Callable[[int], Batch]) -> None:
+        self._make = make
+        self._next: Batch | None = None
 
-    def __call__(self, number: int) -> Batch:
-        """What the task gives, or raises."""
-        helper = self._idle.get()
-        try:
-            _send(helper.stdin, number)
-            answer = pickle.load(helper.stdout)
-        except (EOFError, OSError, pickle.UnpicklingError):
-            raise NdsError("a process that makes training instances has ended before its time") from None
-        finally:
-            self._idle.put(helper)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer  # type: ignore[no-any-return]
+    def take(self, number: int) -> Batch:
+        """This batch, also after a jump."""
+        batch = self._next if self._next is not None and self._next.number == number else self._make(number)
+        self._next = self._make(number + 1)
+        return batch
 
     def close(self) -> None:
-        """End them."""
-        for helper in self._all:
-            helper.kill()
-            helper.wait()
-
-
-def _send(pipe: Any, value: Any) -> None:
-    pickle.dump(value, pipe, pickle.HIGHEST_PROTOCOL)
-    pipe.flush()
-
-
-def _work() -> None:
-    """Batch after batch, until nobody asks for one any more."""
-    for ending in (signal.SIGINT, signal.SIGTERM):  # sent to all; they end when nobody asks any more
-        signal.signal(ending, signal.SIG_IGN)
-    asked, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed does not get in between
-    try:
-        task = pickle.load(asked)
-        while True:
-            number = pickle.load(asked)
-            try:
-                answer = task(number)
-            except Exception as error:
-                answer = error
-            _send(answers, answer)
-    except (EOFError, BrokenPipeError):
-        pass
-
-
-if __name__ == "__main__":
-    _work()
+        """No more batches."""
+        self._next = None

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from ndsvrp.engine import base
 from ndsvrp.engine.base import Engine, State
-from ndsvrp.engine.packed import Packed, pack
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.problem import Problem
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import improve_start
 from ndsvrp.search.stopping import ExponentialCooling
 from ndsvrp.train.config import Recipe
+from ndsvrp.train.drawn import Drawn
 
 Deconstruct = Callable[[Inputs, int], Any]
 """Rollouts (B, K, M) for the solutions shown, in an improvement step of this number."""
@@ -38,53 +37,32 @@ class Learning:
         return self.inputs.showing(self.engine.device_view(self.state))
 
 
-@dataclass(eq=False)
-class Material:
-    """What a CPU makes of problems before a GPU starts on them; any process may."""
-
-    packed: Packed
-    inputs: Inputs
-    side: npt.NDArray[np.float64]  #: (B,) of the problems
-
-
-def material(problems: Sequence[Problem], neighbours: int) -> Material:
-    """One chain per problem."""
-    return Material(pack(problems, np.arange(len(problems)), None, neighbours), _inputs(problems), _side(problems))
-
-
-def _inputs(problems: Sequence[Problem]) -> Inputs:
-    return static_inputs(problems, np.stack([plane(problem) for problem in problems]), "cpu")
-
-
-def _side(problems: Sequence[Problem]) -> npt.NDArray[np.float64]:
-    return np.array([problem.side() for problem in problems])
-
-
 def prepare(
     engine: Engine,
-    problems: Sequence[Problem],
+    problems: Sequence[Problem] | Drawn,
     recipe: Recipe,
     seed: int,
     first: int,
     device: torch.device,
     policy: Deconstruct | None = None,
     rule: base.Rule = "related",
-    made: Material | None = None,
 ) -> Learning:
     """Start solutions, improved by J improvement steps of a rule, or of the policy if one is given."""
-    if made is None:
-        state = engine.start(problems, np.arange(len(problems)), first=first)
-        inputs, side = _inputs(problems), _side(problems)
-    else:
+    sides: Any
+    if isinstance(problems, Drawn):
         gpu: Any = engine  # nobody else takes what is packed
-        state, inputs, side = gpu.begin(made.packed, first=first), made.inputs, made.side
+        state, inputs = gpu.begin(problems.packed(), first=first), problems.inputs
+        sides = problems.side[:, None].repeat(1, recipe.warm_up_rollouts)
+    else:
+        state = engine.start(problems, np.arange(len(problems)), first=first)
+        inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), device)
+        sides = np.repeat([[problem.side()] for problem in problems], recipe.warm_up_rollouts, axis=1)
+        if device.type == "cuda":
+            sides = torch.as_tensor(sides, device=device)  # once, so that the steps need not wait for each other
     improve_start(engine, state, seed, recipe.start_rounds)
-    removals = min(recipe.removals, problems[0].customers)
-    learning = Learning(engine, state, inputs.on(device), removals)
+    removals = min(recipe.removals, inputs.nodes.shape[1] - 1)
+    learning = Learning(engine, state, inputs, removals)
     cooling = ExponentialCooling(recipe.hot, recipe.cold)
-    sides: Any = np.repeat(side[:, None], recipe.warm_up_rollouts, axis=1)
-    if device.type == "cuda":
-        sides = torch.as_tensor(sides, device=device)  # once, so that the steps need not wait for each other
     for j in range(recipe.improvement_steps):
         removed = None if policy is None else policy(learning.shown(), j)
         rebuilding = reconstruction(recipe, removals, rule=rule if policy is None else None)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ from ndsvrp.policy.recorded import Recordings, low_precision
 from ndsvrp.policy.rollout import Rollouts, Sampler
 from ndsvrp.train.config import TrainConfig
 from ndsvrp.train.data import Batch, Share
-from ndsvrp.train.drawing import Ahead, Helpers, Task
+from ndsvrp.train.drawing import Ahead, Launched, Task
+from ndsvrp.train.drawn import drawn
 from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
 from ndsvrp.train.states import Learning, prepare, reconstruction
 from ndsvrp.train.stopwatch import Stopwatch
 
-HELPERS = 6  # processes at most that make batches for a GPU
 APART = 1 << 32  # added to the number of an iteration or a step, so that training and improvement draw apart
 
 
@@ -68,8 +69,7 @@ class Trainer:
         self.gradient: Callable[..., Tensor] = Recordings(self._gradient, gradients) if recorded else self._gradient
         self._watch = Stopwatch(self.device)
         self.share = Share.of(recipe.batch, self.rank, self.processes)
-        self._helpers: Helpers | None = None
-        self._ahead: Ahead | None = None
+        self._ahead = self._maker()
         self.parallel: Any = DistributedDataParallel(self.network) if self.processes > 1 else self.network
 
     # --- Algorithm 1 -------------------------------------------------------------------------
@@ -78,14 +78,13 @@ class Trainer:
         """Lines 4 to 19 for the next batch of instances. Returns what there is to log."""
         recipe = self.config.train
         with self._watch.timed("generate"):
-            batch = self._next_batch()  # line 4
+            batch = self._ahead.take(self.batches)  # line 4
         with self._watch.timed("start"):
             policy = self._improvement_policy(batch) if recipe.warm_up == "policy" else None
             learning = prepare(  # lines 5 to 8
-                self.engine, batch.problems, recipe, self._seed(batch), batch.share.first, self.device, policy,
-                made=batch.material,
-            )  # fmt: skip
-        before = learning.state.costs().mean()
+                self.engine, batch.problems, recipe, self._seed(batch), batch.share.first, self.device, policy
+            )
+        before = learning.state.snapshot()
         every = recipe.step_every or recipe.iterations
         rows = []
         for i in range(recipe.iterations):  # line 9
@@ -104,7 +103,7 @@ class Trainer:
         return {
             "batch": self.batches, "instances": self.instances, "steps": self.steps,
             "problem": batch.problem, "customers": batch.customers,
-            "cost_before": float(before), "cost_after": float(learning.state.costs().mean()),
+            "cost_before": float(before().costs.mean()), "cost_after": float(learning.state.costs().mean()),
             "best_reward": reward, "mean_reward": mean, "improved": improved, "loss": loss,
             "gradient": float(norm), "learning_rate": rate, "seconds": self._watch.seconds(),
         }  # fmt: skip
@@ -167,22 +166,17 @@ class Trainer:
             fall = recipe.final_rate + (1.0 - recipe.final_rate) * (1.0 + math.cos(math.pi * way)) / 2.0
         return recipe.learning_rate * rise * fall
 
-    def _next_batch(self) -> Batch:
-        """Made while those before are worked on: by a thread, or for a GPU by processes."""
-        if self._ahead is None:
-            if self.device.type == "cuda":
-                count = max(1, min(HELPERS, self.threads - 1))
-                self._helpers = Helpers(Task(self.config, self.share, self.config.train.removals), count)
-                self._ahead = Ahead(self._helpers, count)
-            else:
-                self._ahead = Ahead(Task(self.config, self.share), 1)
-        return self._ahead.take(self.batches)
+    def _maker(self) -> Ahead | Launched:
+        """Who makes batches while those before are worked on: a thread, or the GPU of the engine."""
+        if self.engine.name != "cuda":
+            return Ahead(Task(self.config, self.share))
+        gpu: Any = self.engine
+        make = partial(drawn, gpu.device, self.device, self.config.train.removals)
+        return Launched(Task(self.config, self.share, make))
 
     def close(self) -> None:
         """Let nobody make batches that will not be asked for."""
-        for maker in (self._ahead, self._helpers):
-            if maker is not None:
-                maker.close()
+        self._ahead.close()
 
     # --- randomness: everything by the number of the instance ----------------------------------
 
@@ -193,7 +187,7 @@ class Trainer:
 
     def _draws(self, batch: Batch, i: int, rollouts: int, removals: int) -> Draws:
         return draw_by_number(
-            batch.first, len(batch.problems), key_of(self.config.train.seed, 3, i), rollouts, removals,
+            batch.first, batch.share.count, key_of(self.config.train.seed, 3, i), rollouts, removals,
             self.network.config.seed_bits, self.device,
         )  # fmt: skip
 

@@ -1,0 +1,28 @@
+// Random words as `Words` of policy/draws.py has them.
+#pragma once
+#include "warp.hpp"
+
+namespace nds {
+inline namespace NDS_ISA {
+
+NDS_FN u32 mixed(u32 x) {
+  x = (x ^ x >> 16) * 0x21f0aaadu;
+  x = (x ^ x >> 15) * 0x735a2d97u;
+  return x ^ x >> 15;
+}
+
+// What an instance draws, by kind and place.
+struct Words {
+  u32 one, two;
+
+  NDS_FN Words(u64 number, u64 first_key, u64 second_key)
+      : one(of(number, first_key)),
+        two(of(number, second_key)) {}
+  static NDS_FN u32 of(u64 number, u64 key) {
+    return mixed(mixed(u32(number) ^ u32(key)) ^ u32(number >> 32) ^ u32(key >> 32));
+  }
+  NDS_FN u32 at(u32 place, u32 kind) const { return mixed(mixed(place + one) ^ two ^ kind); }
+};
+
+}  // namespace NDS_ISA
+}  // namespace nds

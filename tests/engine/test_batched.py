@@ -1,0 +1,68 @@
+"""Instances packed where they were drawn: the bits that the CPU would pack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gpu.drawn_cases import CPU, SOURCES, ByReference, unpacked
+from ndsvrp.engine.batched import Instances, pack_drawn
+from ndsvrp.engine.packed import pack, upload
+from ndsvrp.train.config import Source
+from ndsvrp.train.drawn import draw
+
+ORDERS = ("rank", "sort_weight", "sorts")  # that training has no use for
+
+
+def compare(instances: Instances, neighbours: int) -> Any:
+    """Returns what was packed."""
+    count = len(instances.capacity)
+    found = pack_drawn(ByReference(), instances, neighbours)()
+    expected = pack([instances.problem(i) for i in range(count)], np.arange(count), None, neighbours)
+    (ours,), (theirs,) = found.groups, expected.groups
+    assert ours.shape == theirs.shape
+    assert found.per_unit.tolist() == expected.per_unit.tolist()
+    assert found.which.tolist() == ours.which.tolist() == ours.members.tolist() == theirs.members.tolist()
+    assert ours.tours.tolist() == theirs.tours.tolist() and ours.lengths.tolist() == theirs.lengths.tolist()
+    assert [(p.customers, p.vehicles) for p in found.problems] == [(p.customers, None) for p in expected.problems]
+    block = upload(torch, theirs, "cpu")
+    assert upload(torch, ours, "cpu") is ours.block
+    for one, other in zip(unpacked(ours.block, count), unpacked(block, count), strict=True):
+        assert [getattr(one, name) for name in ORDERS] == [0, 0, 0]
+        for name, value in vars(other).items():
+            assert name in ORDERS or getattr(one, name) == value, name
+    return found
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda s: f"{s.problem}-{s.layout}-{s.depot}-{s.customers_per_route}")
+def test_the_same_bits(source: Source) -> None:
+    for n, neighbours in ((1, 5), (2, 5), (3, 15), (25, 6), (60, 15)):
+        compare(draw(ByReference(), CPU, source, n, 4, 9, 6), neighbours)
+
+
+def test_many_of_one_customer() -> None:
+    """Where due dates are cut to what can ever be: the place where the order of operations shows."""
+    source = Source(problem="pcvrptw")
+    for n in (1, 2, 4):
+        compare(draw(ByReference(), CPU, source, n, 5, 0, 150), 3)
+
+
+@pytest.mark.filterwarnings("ignore:prizes above")
+@pytest.mark.parametrize("length", [0.25, 0.5, 0.5000000000000001, 0.49999999999999994, 1.0, 1.3])
+def test_powers_of_two(length: float) -> None:
+    """A longest way that is one, or nearly: the finest ticks that do. Also where a prize is the largest number."""
+    coordinates = torch.zeros((2, 3, 2), dtype=torch.float64)
+    coordinates[:, 1, 0], coordinates[1, 2, 1] = length, 0.1
+    demand = torch.tensor([[0, 3, 4]] * 2)
+    prize = torch.tensor([[0, length, 40.0]] * 2, dtype=torch.float64)
+    for given in (None, prize):
+        instances = Instances(coordinates, demand, torch.tensor([4, 7]), prize=given)
+        found = pack_drawn(ByReference(), instances, 2)()
+        largest = length if given is None else min(40.0, 64 * length)
+        assert found.per_unit[0] * largest <= 2**28 < 2 * found.per_unit[0] * largest
+        assert found.groups[0].shape.longest == 2 and found.groups[0].shape.typical == 2
+        if length != 0.5000000000000001:  # Ticks rounds a logarithm: twice as fine, and no more than that matters
+            compare(instances, 2)
