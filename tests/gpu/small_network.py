@@ -1,4 +1,5 @@
-"""The kernels of the network on a GPU at small sizes, for the sanitizers of CUDA: encoding, selecting, gradients.
+"""The kernels of the network on a GPU at small sizes, for the sanitizers of CUDA: encoding, selecting, gradients; and
+those that draw instances for training.
 
 python tests/gpu/small_network.py
 """
@@ -18,6 +19,8 @@ from ndsvrp.policy.kernels import kernels_on
 from ndsvrp.policy.recorded import low_precision
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import start
+from ndsvrp.train.config import Source
+from ndsvrp.train.drawn import drawn
 
 
 def main() -> None:
@@ -42,6 +45,9 @@ def main() -> None:
         loss.backward()
         torch.cuda.synchronize()
         assert (removed.sort(dim=-1).values.diff(dim=-1) > 0).all()
+    batch = drawn(kernels.device, device, 5, Source(problem="vrptw"), 70, 1, 0, 3)  # clustered
+    batch.packed()
+    assert batch.problem(2).customers == 70
     print("network passed")
 
 
