@@ -64,11 +64,12 @@ def test_searches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_getting_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NDSVRP_CACHE", "elsewhere")  # set back when the test is over
+    for name in ("NDSVRP_CACHE", "CUDA_CACHE_PATH"):
+        monkeypatch.setenv(name, "elsewhere")  # set back when the test is over
     began = time.perf_counter()
     seconds = gpu_search._ready("vrptw", "related", 20, 2, "cpu", str(tmp_path))
     assert 0 < seconds <= time.perf_counter() - began
-    assert os.environ["NDSVRP_CACHE"] == str(tmp_path)
+    assert os.environ["NDSVRP_CACHE"] == os.environ["CUDA_CACHE_PATH"] == str(tmp_path)
 
 
 def test_training() -> None:
@@ -134,7 +135,8 @@ def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(path: Path, solvers: list[str], seconds: float, which: str, seed: int, **more: Any) -> list[dict[str, Any]]:
         calls.append((path.name, solvers, seconds, which, seed, more["how"]["ruin"], more["together"]))
         cost = 50.0 if more["how"]["ruin"] == "related" else 35.0
-        return [{"feasible": True, "instance": str(i), "cost": cost + i, "seconds": seconds} for i in (0, 1)]
+        same = {"feasible": True, "seconds": seconds, "settings": {"model": "m"} if cost == 35 else {}}
+        return [{**same, "instance": str(i), "cost": cost + i} for i in (0, 1)]
 
     monkeypatch.setattr(gpu_quality, "run", run)
     with pytest.raises(InstanceError, match=r"cvrp500\.npz: does not exist"):
@@ -147,6 +149,7 @@ def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("vrptw500.npz", ["nds"], 6.0, "0-7", 1, "policy", 1), ("vrptw500.npz", ["nds"], 6.0, "0-7", 1, "related", 1),
         ("pcvrp500.npz", ["nds"], 6.0, "0-7", 1, "policy", 1), ("pcvrp500.npz", ["nds"], 6.0, "0-7", 1, "related", 1),
     ]  # fmt: skip
+    assert [row.get("model") for row in rows[:4]] == ["m", "m", "m", None]
     values = [(gpu.named(row), row["value"], row.get("met")) for row in rows]
     below = pytest.approx(100 * 15 / 50.5)
     assert values == [

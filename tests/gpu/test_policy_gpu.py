@@ -12,6 +12,7 @@ import torch
 
 from gpu.test_training_gpu import nobody_waits
 from ndsvrp.engine import base
+from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import NdsWarning
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy
@@ -144,7 +145,7 @@ def test_nobody_waits_for_the_policy() -> None:
 def test_recorded_gradients() -> None:
     """Gradients are added to those that are there, for one shape and another, and making a recording adds nothing."""
     config = TrainConfig(network=NETWORK, train=Recipe(batch=4))
-    trainer = Trainer(config, network(), engine=None, device=torch.device("cuda"))  # type: ignore[arg-type]
+    trainer = Trainer(config, network(), CpuEngine(), torch.device("cuda"))
     for customers in (12, 40, 12):
         inputs = inputs_on("cuda", customers, 4)
         draws = draw(np.random.default_rng(1), 4, 1, 6, NETWORK.seed_bits).on(torch.device("cuda"))

@@ -127,6 +127,41 @@ def test_configurations_for_a_gpu(problem: str) -> None:
     assert chances == pytest.approx({100: 5 / 32, 200: 5 / 32, 500: 17 / 32, 1000: 5 / 32})
 
 
+# --- changes ---------------------------------------------------------------------------------------------
+
+
+def test_changes_go_before_the_file(write: Any) -> None:
+    write("[train]\nbatch = 4\nseed = 5\n", "base.toml")
+    file = write('extends = "base.toml"\n[train]\nrollouts = 20\n')
+    changes = ("train.batch=8", "train.learning_rate=1e-4", "train.schedule=constant", "validation.customers=[100]")
+    config = read_config(file, changes)
+    assert config.train == Recipe(batch=8, seed=5, rollouts=20, learning_rate=1e-4, schedule="constant")
+    assert config.validation == Validation(customers=(100,)) and config.data == (Source(),)
+    assert read_config(file, ("train.batch=8", "train.batch=16")).train.batch == 16
+    assert (
+        read_config(file, ('train.schedule="constant"', "network.distance_term=false")).network.distance_term is False
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("batch=32", "--set: 'batch=32' is not like train.batch=32"),
+        ("train.batch", "--set: 'train.batch' is not like train.batch=32"),
+        ("train.a.b=1", "--set: 'train.a.b=1' is not like train.batch=32"),
+        ("train.batch=x", "FILE with --set: train: batch must be a whole number, got 'x'"),
+        ("train.batches=1", "FILE with --set: train: unknown field 'batches' (known: "),
+        ("trains.batch=1", "FILE with --set: unknown table 'trains' (known: network, train, validation, data)"),
+        ("data.weight=1", "FILE with --set: data must be a list of tables: [[data]]"),
+    ],
+)
+def test_changes_that_are_refused(write: Any, change: str, message: str) -> None:
+    file = write("")
+    with pytest.raises(NdsError) as caught:
+        read_config(file, (change,))
+    assert str(caught.value).startswith(message.replace("FILE", str(file)))
+
+
 # --- extends ---------------------------------------------------------------------------------------------
 
 

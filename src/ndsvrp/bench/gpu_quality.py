@@ -67,6 +67,7 @@ def measure(
         yield {
             "instance": each.name, "what": each.what, "removal": each.ruin, "value": costs[each], "unit": "",
             "costs": [row["cost"] for row in rows], "seconds": fmean(row["seconds"] for row in rows), "seed": SEED,
+            "model": rows[0]["settings"].get("model"),
         }  # fmt: skip
         same = each._replace(ruin="policy")
         if each.ruin == "related" and same in costs:

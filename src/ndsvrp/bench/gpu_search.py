@@ -184,7 +184,7 @@ def getting_ready(variant: str, ruin: str, customers: int, chains: int = CHAINS)
 
 
 def _ready(variant: str, ruin: str, customers: int, chains: int, device: str, cache: str) -> float:
-    os.environ["NDSVRP_CACHE"] = cache
+    os.environ |= {"NDSVRP_CACHE": cache, "CUDA_CACHE_PATH": cache}  # NVRTC keeps what it has compiled, too
     problem = generate(variant, customers, seed=1)[0]
     torch.zeros(1, device=device)  # what torch needs for itself is not of our making
     began = time.perf_counter()

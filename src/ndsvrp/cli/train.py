@@ -40,6 +40,10 @@ def train_command(
         str, typer.Option(metavar="NAME", help="Where the network runs: auto, cpu, cuda. auto: a GPU if there is one.")
     ] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Cores to use, all by default.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="TABLE.NAME=VALUE", help="Change a field of the configuration: train.batch=32."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last checkpoint alone.")] = False,
 ) -> None:
     """Train a deconstruction policy.
@@ -53,7 +57,7 @@ def train_command(
         raise NdsError(f"--time: {time:g} is not a number of seconds")
     if resume is not None and out is not None and out != resume:
         raise NdsError(f"--resume goes on in {resume}: --out is for a new run")
-    settings = read_config(config)
+    settings = read_config(config, changes or ())
     folder = resume or out or Path("out") / config.stem
     with _Screen(quiet=quiet or os.environ.get("RANK", "0") != "0") as screen:
         outcome = train(

@@ -7,6 +7,7 @@ A file may begin with `extends = "OTHER.toml"` (relative to itself) and state on
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -157,9 +158,12 @@ class TrainConfig:
 TABLES = {"network": NetworkConfig, "train": Recipe, "validation": Validation}
 
 
-def read_config(file: Path) -> TrainConfig:
-    """The run that a TOML file describes, together with the files it extends."""
-    return from_tables(_tables(file, ()), str(file))
+def read_config(file: Path, changes: Sequence[str] = ()) -> TrainConfig:
+    """The run that a TOML file describes, together with the files it extends; with changes like `train.batch=32`."""
+    tables, where = _tables(file, ()), str(file)
+    for change in changes:
+        tables, where = _merged(tables, _change(change)), f"{file} with --set"
+    return from_tables(tables, where)
 
 
 def from_tables(tables: dict[str, Any], where: str) -> TrainConfig:
@@ -200,11 +204,26 @@ def _tables(file: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
         return tables
     if not isinstance(base, str):
         raise NdsError(f"{file}: extends must be a path")
-    merged = _tables(file.parent / base, (*seen, file.resolve()))
-    for name, value in tables.items():
+    return _merged(_tables(file.parent / base, (*seen, file.resolve())), tables)
+
+
+def _merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in more.items():
         mergeable = isinstance(value, dict) and isinstance(merged.get(name), dict)
         merged[name] = {**merged[name], **value} if mergeable else value
     return merged
+
+
+def _change(text: str) -> dict[str, Any]:
+    """`train.batch=32` as tables. It is a line of TOML, but words need no quotes."""
+    name, sign, value = text.partition("=")
+    for line in (text, f'{name}="{value}"') if sign and name.count(".") == 1 else ():
+        try:
+            return tomllib.loads(line)
+        except tomllib.TOMLDecodeError:
+            pass
+    raise NdsError(f"--set: '{text}' is not like train.batch=32")
 
 
 def _known(where: str, what: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
