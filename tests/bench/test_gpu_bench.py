@@ -139,7 +139,7 @@ def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return [{**same, "instance": str(i), "cost": cost + i} for i in (0, 1)]
 
     monkeypatch.setattr(gpu_quality, "run", run)
-    with pytest.raises(InstanceError, match=r"cvrp500\.npz: does not exist"):
+    with pytest.raises(InstanceError, match=r"cvrp500\.npz: no such file"):
         list(gpu_quality.measure(tmp_path))
     for asked in gpu_quality.ASKED:
         (tmp_path / f"{asked.name}.npz").touch()

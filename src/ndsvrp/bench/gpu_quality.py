@@ -46,7 +46,7 @@ def files_of(folder: Path) -> dict[str, Path]:
     found = {asked.name: folder / f"{asked.name}.npz" for asked in ASKED}
     for path in found.values():
         if not path.is_file():
-            raise InstanceError("does not exist", file=str(path))
+            raise InstanceError("no such file", file=str(path))
     return found
 
 
