@@ -168,5 +168,6 @@ def test_a_search_that_finds_nothing_has_no_mean(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(gpu_quality, "run", lambda *_, **__: [{"instance": "0003", "error": "no GPU"}])
     with pytest.raises(NdsError, match=r"^cvrp500 0003: no GPU$"):
         list(gpu_quality.measure(tmp_path))
-    with pytest.raises(NdsError, match=r"^the part 'quality' needs the folder of the sets$"):
-        gpu.run(only=["quality"])
+    for wrong in ({"only": ["quality"]}, {"only": ["engine"], "sets": tmp_path}):
+        with pytest.raises(NdsError, match=r"^the part 'quality' and the folder of the sets go together$"):
+            gpu.run(**wrong)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ import torch
 
 from ndsvrp.engine.base import Recipe as Rebuilding
 from ndsvrp.engine.cpu import CpuEngine
-from ndsvrp.errors import CheckpointError, NdsError, NdsWarning
+from ndsvrp.errors import CheckpointError, EngineError, NdsError, NdsWarning
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
 from ndsvrp.policy.inputs import static_inputs
@@ -724,6 +724,23 @@ def test_time_limit(tmp_path: Path) -> None:
     again = train(config(), tmp_path, threads=1, seconds=0.01, resume=True)
     assert (again.stopped, again.checkpoint.name) == ("time", "checkpoint-000000008")
     assert train(config(), tmp_path, threads=1, seconds=3600, resume=True).stopped == "instances"
+
+
+def test_a_batch_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory of a GPU runs out, one line says what would fit."""
+
+    def fails(self: Trainer) -> Any:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate …")
+
+    monkeypatch.setattr(Trainer, "train_batch", fails)
+    data = (Source(customers=(8, 500)), Source(customers=(20,)))
+    for limit, most, half in ((0, "2,000", 1000), (1200, "1,200", 600)):
+        with pytest.raises(EngineError) as caught:
+            train(config(data=data, batch_customers=limit), tmp_path / str(limit), threads=1)
+        assert str(caught.value) == (
+            f"a batch does not fit into the GPU's memory: it may have up to {most} customers in all; "
+            f"try --set train.batch_customers={half}"
+        )
 
 
 def test_checkpoints_of_a_run(tmp_path: Path) -> None:

@@ -78,9 +78,9 @@ def run(
         only = [part for part in PARTS if part != "quality" or sets is not None]
     for part in only:
         choose("part", part, PARTS)
-    if "quality" in only:
-        if sets is None:
-            raise NdsError("the part 'quality' needs the folder of the sets")
+    if ("quality" in only) != (sets is not None):
+        raise NdsError("the part 'quality' and the folder of the sets go together")
+    if sets is not None:
         gpu_quality.files_of(sets)
     engine = CudaEngine(placement=placement)
     common = {

@@ -23,7 +23,6 @@ from ndsvrp.bench.solvers import Own, find_solver
 from ndsvrp.engine.device import Device
 from ndsvrp.errors import EngineError, InstanceError
 from ndsvrp.io.environment import environment
-from ndsvrp.search.solve import plan
 
 Progress = Callable[[int, int, Row], None]
 """Told after every run: how many are done, of how many, and the row."""
@@ -110,8 +109,8 @@ def _tasks(cases: Sequence[Case], solvers: Sequence[str], how: dict[str, Any], t
     size = together * max(1, IN_A_PROCESS // together) if on_gpu else together
     versions = {name: _version(name) for name in solvers}
     ours = {name: own for name in solvers if isinstance(own := find_solver(name, how), Own)}
-    for own in ours.values():  # what cannot be is refused before anything runs
-        plan(cases[0].load(), solver=own.name, **how)
+    for own in ours.values():
+        own.refuse_settings()
     labels = {name: own.label(together) for name, own in ours.items()}
     tasks = []
     for begin in range(0, len(cases), size):

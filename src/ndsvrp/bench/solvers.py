@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import numpy as np
+
 from ndsvrp.bench.code_version import code_version
 from ndsvrp.errors import InstanceError, NoSolutionError
 from ndsvrp.problem import Problem
@@ -61,6 +63,13 @@ class Own:
         del problem
         return None
 
+    def refuse_settings(self) -> None:
+        """Raise now what would be raised for every problem."""
+        from ndsvrp.search.solve import plan
+
+        any_problem = Problem(demand=np.array([0.0, 1.0]), capacity=1.0, coordinates=np.eye(2))
+        plan(any_problem, solver=self.name, **self._arguments())
+
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
         """Solve one problem."""
         (answer,) = self.solve([problem], 1, seconds, seed)
@@ -74,9 +83,13 @@ class Own:
         """Solve several, so many at once, with so many seconds for each."""
         import ndsvrp
 
-        how = dict([DEFAULT_DEVICE]) | {"threads": 1} | self.how
-        outcomes = ndsvrp.solve_set(problems, together=together, time=seconds, seed=seed, solver=self.name, **how)
+        outcomes = ndsvrp.solve_set(
+            problems, together=together, time=seconds, seed=seed, solver=self.name, **self._arguments()
+        )
         return [Answer(o.solution, o.seconds, o.settings) if isinstance(o, Result) else o for o in outcomes]
+
+    def _arguments(self) -> dict[str, Any]:
+        return dict([DEFAULT_DEVICE]) | {"threads": 1} | self.how
 
 
 DEFAULT_DEVICE = ("device", "cpu")

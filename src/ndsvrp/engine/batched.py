@@ -2,8 +2,9 @@
 
 What `ticks.py` says of one problem is said here of a batch, for what is drawn for training: problems of one size by
 their coordinates, whole demands, any number of vehicles, a depot that opens at 0 and has time for a vehicle to each
-customer. Every operation rounds as numpy's does: the tests compare bits. (Where a tensor on a GPU is divided by a
-number of the CPU, torch multiplies by its inverse: never done here but with powers of two.)
+customer. What is packed is the same bits: the tests compare them. In between the last bit may be another, as of a way
+that is a square root here and `hypot` there. (Where a tensor on a GPU is divided by a number of the CPU, torch
+multiplies by its inverse: never done here but with powers of two.)
 """
 
 from __future__ import annotations

@@ -221,7 +221,8 @@ class CudaEngine:
 
     def _way_to_improve(self, shape: Shape, recipe: Recipe) -> tuple[Layout, Macros]:
         layout = layout_to_improve(shape, recipe, self.device.shared_limit, self.placement)
-        return layout, _macros(shape.kind, layout, 1, layout.columns > 0, recipe.blink > 0)
+        gaps = layout.columns > 0
+        return layout, _macros(shape.kind, layout, 1, gaps, gaps and recipe.blink > 0)
 
     def _device_time(self, deadline: float) -> int:
         """The deadline on the clock of the GPU, which is read once and runs as ours does."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -65,7 +66,7 @@ class Device:
         self._handle.set_current()
         self._kernels: dict[tuple[str, str, Macros], Any] = {}
         self._modules: dict[tuple[str, Macros], Any] = {}
-        self._coming: dict[tuple[str, Macros], Future[bytes]] = {}  #: compiled, or being so
+        self._compiling: dict[tuple[str, Macros], Future[bytes]] = {}  #: or compiled
         self._compilers = ThreadPoolExecutor(COMPILERS)
         self._shared: dict[int, int] = {}
         self._streams: dict[int, Any] = {}
@@ -77,14 +78,14 @@ class Device:
         if key not in self._kernels:
             if key[::2] not in self._modules:
                 self.expect(file, macros)
-                self._modules[key[::2]] = self._core.ObjectCode.from_cubin(self._coming.pop(key[::2]).result())
+                self._modules[key[::2]] = self._core.ObjectCode.from_cubin(self._compiling[key[::2]].result())
             self._kernels[key] = self._modules[key[::2]].get_kernel(name)
         return self._kernels[key]
 
     def expect(self, file: str, macros: Macros) -> None:
         """Begin to compile what will be asked for, in a thread: NVRTC lets others work beside it."""
-        if (file, macros) not in {*self._modules, *self._coming}:
-            self._coming[file, macros] = self._compilers.submit(self._compiled, file, macros)
+        if (file, macros) not in self._compiling:
+            self._compiling[file, macros] = self._compilers.submit(self._compiled, file, macros)
 
     def launch(self, kernel: Any, grid: int, threads: int, shared: int, *arguments: Any) -> None:
         """Launch on torch's current stream. Tensors go as addresses, None as a null pointer."""
@@ -283,7 +284,7 @@ def _with_lines() -> bool:
 def _write(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}")
+        part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         part.write_bytes(data)
         part.replace(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Problems as the GPU takes them: one block of bytes per kind, made without a GPU."""
+"""Problems as the GPU takes them: one block of bytes per kind, made without a GPU (by a GPU: batched.py)."""
 
 from __future__ import annotations
 

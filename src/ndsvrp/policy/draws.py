@@ -3,6 +3,7 @@
 `draw` takes them from a generator of numpy, on the host. `draw_by_number` computes them where they are needed, as a
 function of numbers alone: whole-number arithmetic, so that they are the same on a CPU and on a GPU, and the same
 whoever holds which part of a batch. On a GPU that is one kernel (native/cuda/draws.cu), to which nothing is sent.
+Instances drawn on a GPU (train/drawn.py) are made of the same `Words`.
 """
 
 from __future__ import annotations

@@ -54,10 +54,6 @@ class Inputs:
         nodes, previous, following, route, *matrix = parts
         return cls(nodes, matrix[0] if matrix else None, previous, following, route)
 
-    def on(self, device: torch.device) -> Inputs:
-        """The same on a device."""
-        return Inputs.of_tensors(*(tensor.to(device) for tensor in self.tensors()))
-
     def part(self, begin: int, end: int) -> Inputs:
         """Some of the batch."""
         cut = {name: getattr(self, name)[begin:end] for name in ("nodes", "previous", "next", "route")}

@@ -218,7 +218,7 @@ def _merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 def _change(text: str) -> dict[str, Any]:
     """`train.batch=32` as tables. It is a line of TOML, but words need no quotes."""
     name, sign, value = text.partition("=")
-    for line in (text, f'{name}="{value}"') if sign and name.count(".") == 1 else ():
+    for line in (text, f"{name}='{value.strip()}'") if sign and name.count(".") == 1 else ():
         try:
             return tomllib.loads(line)
         except tomllib.TOMLDecodeError:

@@ -95,6 +95,7 @@ def place_clustered(
     patience: int = PATIENCE * SIDE * SIDE,
 ) -> Tensor:  # fmt: skip
     """(B, N+1) int32 cells of the grid, x * SIDE + y, as `generate.places.clustered` has them, by places.cu."""
+    assert config.customers == "clustered"  # others are not drawn here
     fixed = {"random": -1, "centred": GRID // 2 * SIDE + GRID // 2, "cornered": 0}[config.depot]
     keys = [np.uint64(key[i] | key[i + 1] << 32) for i in (0, 2)]
     cells = torch.empty((count, n + 1), dtype=torch.int32, device=device)

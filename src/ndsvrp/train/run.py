@@ -18,7 +18,7 @@ import torch
 
 from ndsvrp.engine.base import Engine
 from ndsvrp.engine.cpu import CpuEngine
-from ndsvrp.errors import CheckpointError, NdsError, NdsWarning
+from ndsvrp.errors import CheckpointError, EngineError, NdsError, NdsWarning
 from ndsvrp.io.environment import environment, usable_cores
 from ndsvrp.models import find
 from ndsvrp.policy.model_file import ModelCard, load_model, read_model_file
@@ -88,7 +88,7 @@ def train(
         stopped = "instances" if trainer.instances >= config.train.instances else None
         while stopped is None:
             tick = perf_counter()
-            tell("batch", {**trainer.train_batch(), "trained_seconds": run.trained()})
+            tell("batch", {**_train_batch(trainer), "trained_seconds": run.trained()})
             batch_seconds = max(0.9 * batch_seconds, perf_counter() - tick)
             run.after_batch()
             left = inf if seconds is None else seconds - (perf_counter() - began)
@@ -262,6 +262,18 @@ def _card(state: TrainingState, origin: str, figures: dict[str, Any]) -> ModelCa
         init=origin,
         validation=figures,
     )
+
+
+def _train_batch(trainer: Trainer) -> dict[str, Any]:
+    try:
+        return trainer.train_batch()
+    except torch.cuda.OutOfMemoryError:
+        recipe, largest = trainer.config.train, max(max(source.customers) for source in trainer.config.data)
+        most = min(recipe.batch * largest, recipe.batch_customers or recipe.batch * largest)
+        raise EngineError(
+            f"a batch does not fit into the GPU's memory: it may have up to {most:,} customers in all; "
+            f"try --set train.batch_customers={most // 2}"
+        ) from None
 
 
 def _counters(trainer: Trainer) -> dict[str, int]:

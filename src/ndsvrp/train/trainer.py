@@ -171,7 +171,7 @@ class Trainer:
         if self.engine.name != "cuda":
             return Ahead(Task(self.config, self.share))
         gpu: Any = self.engine
-        make = partial(drawn, gpu.device, self.device, self.config.train.removals)
+        make = partial(drawn, gpu.device, self.device, gpu.neighbours)
         return Launched(Task(self.config, self.share, make))
 
     def close(self) -> None:
