@@ -59,8 +59,8 @@ BARS = {
     "pcvrp500 policy below related": Bar(0.0),
 }
 """By what is measured; for an H200, 128 chains, and the unit that the measurement has. Those of mean costs are what
-others find in 60 s on a core: 0.2% less than HGS (35.794 when the bar was set, 35.724 in results/quality.jsonl), and what
-PyVRP 0.14.1 does there."""
+others find in 60 s on a core: 0.2% less than HGS (35.794 when the bar was set; 35.724 in results/quality.jsonl), and
+what PyVRP 0.14.1 does there."""
 
 
 def run(
