@@ -68,6 +68,7 @@ def training_page() -> str:
         "",
         "Made by `nds settings --training --markdown`; the defaults and sentences are those of `policy/config.py` and",
         "`train/config.py`. A configuration is a TOML file of these tables; it may extend another: configs/README.md.",
+        "`nds train CONFIG.toml --set train.batch=32` changes a field of the first three.",
     ]
     for name, record in training_rows().items():
         lines += ["", f"## [{name}]", "", f"| {' | '.join(TRAINING_HEAD)} |", "| --- | ---: | --- |"]
