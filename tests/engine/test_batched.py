@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpu.drawn_cases import CPU, SOURCES, ByReference, unpacked
+from gpu.drawn_cases import CPU, SOURCES, ByReference, named, unpacked
 from ndsvrp.engine.batched import Instances, pack_drawn
 from ndsvrp.engine.packed import pack, upload
 from ndsvrp.train.config import Source
@@ -37,7 +37,7 @@ def compare(instances: Instances, neighbours: int) -> Any:
     return found
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda s: f"{s.problem}-{s.layout}-{s.depot}-{s.customers_per_route}")
+@pytest.mark.parametrize("source", SOURCES, ids=named)
 def test_the_same_bits(source: Source) -> None:
     for n, neighbours in ((1, 5), (2, 5), (3, 15), (25, 6), (60, 15)):
         compare(draw(ByReference(), CPU, source, n, 4, 9, 6), neighbours)

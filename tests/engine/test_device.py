@@ -6,7 +6,6 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,31 +15,30 @@ from ndsvrp.errors import EngineError
 
 
 class Module:
-    """What cuda.core makes of a binary."""
+    """What has been compiled."""
 
-    def __init__(self, code: bytes) -> None:
-        self.code = code
+    def __init__(self, file: str) -> None:
+        self.file = file
 
     def get_kernel(self, name: str) -> str:
-        return f"{name} of {self.code.decode()}"
+        return f"{name} of {self.file}"
 
 
 class Stubbed(Device):
     """No GPU: whoever compiles waits until it may."""
 
     def __init__(self) -> None:
-        self._kernels, self._modules, self._compiling = {}, {}, {}
+        self._kernels, self._modules = {}, {}
         self._compilers = ThreadPoolExecutor(2)
-        self._core = SimpleNamespace(ObjectCode=SimpleNamespace(from_cubin=Module))
         self.compiled: list[str] = []
         self.may = threading.Event()
 
-    def _compiled(self, file: str, macros: Any) -> bytes:
+    def _load(self, file: str, macros: Any) -> Module:
         self.compiled.append(file)
         assert self.may.wait(10)
         if file == "broken":
             raise EngineError("NVRTC cannot compile broken.cu")
-        return file.encode()
+        return Module(file)
 
 
 @pytest.fixture

@@ -26,6 +26,10 @@ SOURCES = [
 ]
 
 
+def named(source: Source) -> str:
+    return f"{source.problem}-{source.layout}-{source.depot}-{source.customers_per_route}"
+
+
 def halved(t: Any) -> Any:
     """2^-t in float32, operation by operation as the kernel has it."""
     whole = np.minimum(t, 100).astype(np.int32)

@@ -47,7 +47,7 @@ def main() -> None:
         assert (removed.sort(dim=-1).values.diff(dim=-1) > 0).all()
     batch = drawn(kernels.device, device, 5, Source(problem="vrptw"), 70, 1, 0, 3)  # clustered
     batch.packed()
-    assert batch.problem(2).customers == 70
+    assert batch.instances.problem(2).customers == 70
     print("network passed")
 
 

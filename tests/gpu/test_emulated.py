@@ -384,7 +384,7 @@ def test_training_starts_from_what_was_drawn(variant: str) -> None:
     """Start, improvement steps and what the network sees: as with problems, and as on the CPU."""
     cuda, source = engine("auto"), train_config.Source(problem=variant, customers=(17,))
     there = drawn(cuda.device, torch.device("cpu"), 256, source, 17, 4, 5, 3)
-    problems = [there.problem(i) for i in range(3)]
+    problems = [there.instances.problem(i) for i in range(3)]
     recipe = train_config.Recipe(start_rounds=2, improvement_steps=2, warm_up_rollouts=3, removals=4, orders=2)
     seen = []
     for each, given in ((cuda, there), (engine("auto"), problems), (CpuEngine(), problems)):
@@ -417,7 +417,7 @@ def test_training_on_what_the_device_draws() -> None:
         def take(self, number: int) -> Batch:
             batch = there._ahead._make(number)
             assert isinstance(batch.problems, Drawn)
-            batch.problems = [batch.problems.problem(i) for i in range(4)]
+            batch.problems = [batch.problems.instances.problem(i) for i in range(4)]
             return batch
 
         def close(self) -> None:

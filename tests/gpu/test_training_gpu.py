@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpu.drawn_cases import CPU, SOURCES, ByReference, cells_by, unpacked
+from gpu.drawn_cases import CPU, SOURCES, ByReference, cells_by, named, unpacked
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.packed import near_by_points
 from ndsvrp.policy import Network, NetworkConfig
@@ -71,7 +71,7 @@ def test_the_same_neighbours_as_on_a_cpu(batch: int, customers: int, count: int)
     assert torch.equal(found[few].cpu(), near_by_points(torch, x[few], y[few], count))
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda s: f"{s.problem}-{s.layout}-{s.depot}-{s.customers_per_route}")
+@pytest.mark.parametrize("source", SOURCES, ids=named)
 def test_the_same_instances_as_on_a_cpu(source: Source) -> None:
     """Bit by bit, and so are what is packed of them and what the network sees."""
     cuda, gpu = torch.device("cuda"), Device()
@@ -82,12 +82,12 @@ def test_the_same_instances_as_on_a_cpu(source: Source) -> None:
             other = getattr(there.instances, name)
             assert other is value is None or torch.equal(other.cpu(), value), name
         assert all(map(torch.equal, here.inputs.tensors(), (part.cpu() for part in there.inputs.tensors())))
-        assert torch.equal(here.side, there.side.cpu())
+        assert torch.equal(here.instances.side(), there.instances.side().cpu())
         one, other = here.packed(), there.packed()
         assert one.per_unit.tolist() == other.per_unit.tolist() and one.groups[0].shape == other.groups[0].shape
         assert unpacked(one.groups[0].block, count) == unpacked(other.groups[0].block, count)
         assert torch.equal(one.groups[0].tours, other.groups[0].tours.cpu())
-        there.problem(count - 1)
+        there.instances.problem(count - 1)
 
 
 @pytest.mark.parametrize(

@@ -50,15 +50,13 @@ def files_of(folder: Path) -> dict[str, Path]:
     return found
 
 
-def measure(
-    folder: Path, chains: int = CHAINS, device: str = "cuda", asked: tuple[Asked, ...] = ASKED
-) -> Iterator[Row]:
+def measure(folder: Path, chains: int = CHAINS) -> Iterator[Row]:
     """A row for each, and for the policy how far below related removal its costs are."""
     files, costs = files_of(folder), {}
-    for each in asked:
+    for each in ASKED:
         rows = run(
             files[each.name], ["nds"], each.seconds, f"0-{each.instances - 1}", SEED,
-            how={"device": device, "ruin": each.ruin, "chains": chains}, together=each.together,
+            how={"device": "cuda", "ruin": each.ruin, "chains": chains}, together=each.together,
         )  # fmt: skip
         for row in rows:
             if not row.get("feasible"):

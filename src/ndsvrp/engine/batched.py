@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,14 +122,15 @@ class _Ticks:
         self.reach = torch.sqrt(span[:, 0] * span[:, 0] + span[:, 1] * span[:, 1])
         largest = self.reach
         if drawn.windows is not None:
-            largest = torch.maximum(largest, self._due().amax(dim=1))
+            largest = torch.maximum(largest, self.due.amax(dim=1))
         if drawn.prize is not None:
             largest = torch.maximum(largest, torch.minimum(drawn.prize.amax(dim=1), DEAR * self.reach))
         mantissa, exponent = torch.frexp(largest)
         power = (LARGEST.bit_length() - 1) - exponent.long() + (mantissa == 0.5)
         self.per_unit = ((BIAS + power) << FRACTION).view(torch.float64)  #: (B,) powers of two
 
-    def _due(self) -> Tensor:
+    @cached_property
+    def due(self) -> Tensor:
         """(B, N+1) with the tolerance of `check`, and none later than a vehicle could ever be."""
         windows, service = self.drawn.windows, self.drawn.service
         assert windows is not None and service is not None
@@ -145,7 +147,7 @@ class _Ticks:
             service = torch.ceil(drawn.service * per_unit + 0.5)
             service[:, 0] = 0.0
             arrays["ready"] = torch.ceil(drawn.windows[:, :, 0] * per_unit)
-            arrays["due"], arrays["service"] = torch.floor(self._due() * per_unit - 0.5), service
+            arrays["due"], arrays["service"] = torch.floor(self.due * per_unit - 0.5), service
         if drawn.prize is not None:
             arrays["prize"] = torch.round(torch.minimum(drawn.prize, LARGEST / per_unit) * per_unit)
         whole = {name: array if name in "xy" else array.to(torch.int32) for name, array in arrays.items()}

@@ -65,8 +65,7 @@ class Device:
         self._handle = self._core.Device(self.index)
         self._handle.set_current()
         self._kernels: dict[tuple[str, str, Macros], Any] = {}
-        self._modules: dict[tuple[str, Macros], Any] = {}
-        self._compiling: dict[tuple[str, Macros], Future[bytes]] = {}  #: or compiled
+        self._modules: dict[tuple[str, Macros], Future[Any]] = {}
         self._compilers = ThreadPoolExecutor(COMPILERS)
         self._shared: dict[int, int] = {}
         self._streams: dict[int, Any] = {}
@@ -76,16 +75,14 @@ class Device:
         """A kernel of native/cuda/<file>.cu, compiled with these macros."""
         key = (file, name, macros)
         if key not in self._kernels:
-            if key[::2] not in self._modules:
-                self.expect(file, macros)
-                self._modules[key[::2]] = self._core.ObjectCode.from_cubin(self._compiling[key[::2]].result())
-            self._kernels[key] = self._modules[key[::2]].get_kernel(name)
+            self.expect(file, macros)
+            self._kernels[key] = self._modules[file, macros].result().get_kernel(name)
         return self._kernels[key]
 
     def expect(self, file: str, macros: Macros) -> None:
         """Begin to compile what will be asked for, in a thread: NVRTC lets others work beside it."""
-        if (file, macros) not in self._compiling:
-            self._compiling[file, macros] = self._compilers.submit(self._compiled, file, macros)
+        if (file, macros) not in self._modules:
+            self._modules[file, macros] = self._compilers.submit(self._load, file, macros)
 
     def launch(self, kernel: Any, grid: int, threads: int, shared: int, *arguments: Any) -> None:
         """Launch on torch's current stream. Tensors go as addresses, None as a null pointer."""
@@ -163,10 +160,11 @@ class Device:
             )
         return supported, made
 
-    def _compiled(self, file: str, macros: Macros) -> bytes:
+    def _load(self, file: str, macros: Macros) -> Any:
+        """A module, which is sent to the GPU when a kernel of it is asked for."""
         cached = cache_folder() / f"{file}-{self._hash(file, macros)}.cubin"
         if cached.is_file():
-            return cached.read_bytes()
+            return self._core.ObjectCode.from_cubin(cached.read_bytes())
         include, folder = sources()
         options = self._core.ProgramOptions(
             name=f"{file}.cu", std="c++20", arch=self.arch, fma=file in OF_NETWORK,
@@ -179,7 +177,7 @@ class Device:
             first = next((line for line in str(error).splitlines() if "error" in line), str(error)).strip("\0 ")
             raise EngineError(f"NVRTC cannot compile {file}.cu, please report this: {first}") from error
         _write(cached, module.code)
-        return bytes(module.code)
+        return module
 
     def _hash(self, file: str, macros: Macros) -> str:
         include, folder = sources()

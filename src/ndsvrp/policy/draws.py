@@ -69,10 +69,9 @@ def by_kernel(
         torch.empty((count, rollouts, bits), device=device), torch.empty((count, rollouts, removals), device=device)
     )
     total = count * rollouts * max(1, removals)
-    words = (np.uint64(key[i] | key[i + 1] << 32) for i in (0, 2))
     launcher.launch(
-        launcher.kernel("draws", "draw_by_number", ()), -(-total // THREADS), THREADS, 0, np.uint64(first), *words,
-        np.int32(count), np.int32(rollouts), np.int32(removals), np.int32(bits), *draws,
+        launcher.kernel("draws", "draw_by_number", ()), -(-total // THREADS), THREADS, 0, np.uint64(first),
+        *for_kernel(key), np.int32(count), np.int32(rollouts), np.int32(removals), np.int32(bits), *draws,
     )  # fmt: skip
     return draws
 
@@ -122,6 +121,11 @@ def _shuffled(numbers: Tensor, keys: Tensor, mask: int) -> Tensor:
 def key_of(*numbers: int) -> list[int]:
     """A key for `draw_by_number` from whole numbers of any size."""
     return [int(word) for word in np.random.SeedSequence(numbers).generate_state(4, np.uint32)]
+
+
+def for_kernel(key: Sequence[int]) -> tuple[np.uint64, np.uint64]:
+    """A key as kernels take it (words.hpp): two words in one number."""
+    return np.uint64(key[0] | key[1] << 32), np.uint64(key[2] | key[3] << 32)
 
 
 def _mix(x: Tensor) -> Tensor:

@@ -160,10 +160,10 @@ TABLES = {"network": NetworkConfig, "train": Recipe, "validation": Validation}
 
 def read_config(file: Path, changes: Sequence[str] = ()) -> TrainConfig:
     """The run that a TOML file describes, together with the files it extends; with changes like `train.batch=32`."""
-    tables, where = _tables(file, ()), str(file)
+    tables = _tables(file, ())
     for change in changes:
-        tables, where = _merged(tables, _change(change)), f"{file} with --set"
-    return from_tables(tables, where)
+        tables = _merged(tables, _change(change))
+    return from_tables(tables, f"{file} with --set" if changes else str(file))
 
 
 def from_tables(tables: dict[str, Any], where: str) -> TrainConfig:

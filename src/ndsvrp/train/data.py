@@ -58,24 +58,6 @@ class Batch:
     share: Share  #: which of the batch these are
 
 
-def draw_batch(
-    sources: Sequence[Source], seed: int, number: int, share: Share, most_customers: int = 0, make: Make | None = None
-) -> Batch:
-    """Batch `number` of a run, or the share of it that a process has, made by `instances`, or by who is given. All
-    processes draw the same source and size.
-
-    Where the customers of a batch are limited, large instances come in smaller batches; their numbers do not change.
-    """
-    random = np.random.default_rng((seed, number, 0))
-    weights = np.array([source.weight for source in sources])
-    source = sources[random.choice(len(sources), p=weights / weights.sum())]
-    customers = int(random.choice(source.customers))
-    mine = share.halved(customers, most_customers) if most_customers else share
-    first = number * share.batch + mine.first
-    made = (make or instances)(source, customers, seed, first, mine.count)
-    return Batch(number, source.problem, customers, first, made, mine)
-
-
 def instances(source: Source, customers: int, seed: int, first: int, count: int) -> list[Problem]:
     """Instances `first` … of a source: the same ones whoever draws them."""
     clustered = Clustered(depot=source.depot) if source.depot else None  # type: ignore[arg-type]  # one of its words
@@ -93,3 +75,21 @@ def _with_routes_of(source: Source, problem: Problem, key: tuple[int, ...]) -> P
     each = float(np.exp(np.random.default_rng(key).uniform(np.log(fewest), np.log(most))))
     demand = problem.demand[1:]
     return problem.replace(capacity=max(float(np.ceil(each * demand.mean())), float(demand.max())))
+
+
+def draw_batch(
+    sources: Sequence[Source], seed: int, number: int, share: Share, most_customers: int = 0, make: Make = instances
+) -> Batch:
+    """Batch `number` of a run, or the share of it that a process has. All processes draw the same source and size;
+    `make` makes the instances.
+
+    Where the customers of a batch are limited, large instances come in smaller batches; their numbers do not change.
+    """
+    random = np.random.default_rng((seed, number, 0))
+    weights = np.array([source.weight for source in sources])
+    source = sources[random.choice(len(sources), p=weights / weights.sum())]
+    customers = int(random.choice(source.customers))
+    mine = share.halved(customers, most_customers) if most_customers else share
+    first = number * share.batch + mine.first
+    made = make(source, customers, seed, first, mine.count)
+    return Batch(number, source.problem, customers, first, made, mine)

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ndsvrp.train.config import TrainConfig
-from ndsvrp.train.data import Batch, Make, Share, draw_batch
+from ndsvrp.train.data import Batch, Make, Share, draw_batch, instances
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Task:
 
     config: TrainConfig
     share: Share
-    make: Make | None = None  #: instances, if not `data.instances`
+    make: Make = instances
 
     def __call__(self, number: int) -> Batch:
         """Batch `number` of the run."""

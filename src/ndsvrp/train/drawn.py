@@ -21,9 +21,8 @@ from ndsvrp.engine.packed import Packed
 from ndsvrp.features import PRIZES, TIME_WINDOWS
 from ndsvrp.generate.config import Clustered, Prizes, Uniform, Windows
 from ndsvrp.generate.places import GRID, RANGES, SIDE, uniform_capacity
-from ndsvrp.policy.draws import Words, key_of
+from ndsvrp.policy.draws import Words, for_kernel, key_of
 from ndsvrp.policy.inputs import Inputs
-from ndsvrp.problem import Problem
 from ndsvrp.train.config import Source
 from ndsvrp.variants import VARIANTS
 
@@ -44,14 +43,9 @@ class Drawn:
     instances: Instances
     packed: Callable[[], Packed]  #: for `CudaEngine.begin`; waits for a few numbers of it
     inputs: Inputs  #: without solutions
-    side: Tensor  #: (B,) of the problems
 
     def __len__(self) -> int:
-        return len(self.side)
-
-    def problem(self, i: int) -> Problem:
-        """One of them, for those who want to look."""
-        return self.instances.problem(i)
+        return len(self.instances.capacity)
 
 
 def drawn(
@@ -60,7 +54,7 @@ def drawn(
 ) -> Drawn:  # fmt: skip
     """Instances `first` … of a source, drawn and packed by the `Device` of an engine. Nobody waits."""
     instances = draw(launcher, device, source, customers, seed, first, count)
-    return Drawn(instances, pack_drawn(launcher, instances, neighbours), inputs_of(instances), instances.side())
+    return Drawn(instances, pack_drawn(launcher, instances, neighbours), inputs_of(instances))
 
 
 def draw(launcher: Any, device: torch.device, source: Source, n: int, seed: int, first: int, count: int) -> Instances:
@@ -97,14 +91,13 @@ def place_clustered(
     """(B, N+1) int32 cells of the grid, x * SIDE + y, as `generate.places.clustered` has them, by places.cu."""
     assert config.customers == "clustered"  # others are not drawn here
     fixed = {"random": -1, "centred": GRID // 2 * SIDE + GRID // 2, "cornered": 0}[config.depot]
-    keys = [np.uint64(key[i] | key[i + 1] << 32) for i in (0, 2)]
     cells = torch.empty((count, n + 1), dtype=torch.int32, device=device)
     taken = torch.empty((min(count, TOGETHER), -(-SIDE * SIDE // 32)), dtype=torch.int32, device=device)
     for begin in range(0, count, TOGETHER):
         part = cells[begin : begin + TOGETHER]
         launcher.launch(
             launcher.kernel("places", "place_clustered", ()), len(part), THREADS, SHARED, np.uint64(first + begin),
-            *keys, np.int32(n), np.int32(fixed), *map(np.int32, config.seeds),
+            *for_kernel(key), np.int32(n), np.int32(fixed), *map(np.int32, config.seeds),
             np.float32(config.halving).view(np.int32), np.int32(patience), taken.zero_(), part,
         )  # fmt: skip
     return cells

@@ -52,7 +52,7 @@ def prepare(
     if isinstance(problems, Drawn):
         gpu: Any = engine  # nobody else takes what is packed
         state, inputs = gpu.begin(problems.packed(), first=first), problems.inputs
-        sides = problems.side[:, None].repeat(1, recipe.warm_up_rollouts)
+        sides = problems.instances.side()[:, None].repeat(1, recipe.warm_up_rollouts)
     else:
         state = engine.start(problems, np.arange(len(problems)), first=first)
         inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), device)
