@@ -1,5 +1,5 @@
 // The random numbers of rollouts: as `by_operations` of draws.py has them, a thread per number.
-#include "words.hpp"
+#include "counter_random.hpp"
 
 using namespace nds;
 

@@ -2,7 +2,7 @@
 // instance. Candidates have an order, and what becomes of one depends on those before it alone:
 // the cells are the same for blocks of any size, and with float32 arithmetic that rounds once per
 // operation (no multiply and add in one, an exponential of our own) on all machines.
-#include "words.hpp"
+#include "counter_random.hpp"
 
 using namespace nds;
 

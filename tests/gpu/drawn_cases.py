@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ndsvrp.counter_random import Words
 from ndsvrp.engine.device import INSTANCE
 from ndsvrp.generate.config import Clustered
-from ndsvrp.policy.draws import Words
 from ndsvrp.train.config import Source
 from ndsvrp.train.drawn import place_clustered
 
@@ -92,7 +92,7 @@ class ByReference:
         assert len(taken) >= grid == len(cells) and not taken.any()
         key = [int(word) >> shift & 0xFFFFFFFF for word in (one, two) for shift in (0, 32)]
         for i in range(grid):
-            words = Words(int(first) + i, 1, key, CPU)
+            words = Words(torch.tensor([int(first) + i]), key)
             found = cells_of(
                 words, int(n), int(depot), int(fewest), int(most), float(halving.view(np.float32)), int(patience)
             )

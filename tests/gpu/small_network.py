@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from ndsvrp.counter_random import key_of
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
 from ndsvrp.policy.decoding import FusedDecoder
-from ndsvrp.policy.draws import draw_by_number, key_of
+from ndsvrp.policy.draws import draw_by_number
 from ndsvrp.policy.inputs import static_inputs
 from ndsvrp.policy.kernels import kernels_on
 from ndsvrp.policy.recorded import low_precision

@@ -12,10 +12,11 @@ import pytest
 import torch
 
 from gpu.drawn_cases import CPU, SOURCES, ByReference, cells_by, named, unpacked
+from ndsvrp.counter_random import key_of
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.packed import near_by_points
 from ndsvrp.policy import Network, NetworkConfig
-from ndsvrp.policy.draws import by_operations, draw_by_number, key_of
+from ndsvrp.policy.draws import by_operations, draw_by_number
 from ndsvrp.train.config import Recipe, Source, TrainConfig
 from ndsvrp.train.drawn import drawn
 from ndsvrp.train.states import prepare

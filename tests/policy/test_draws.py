@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from gpu.emulated import COMPILER, EmulatedDevice
-from ndsvrp.policy.draws import CPU, ROUNDS, WORD, Draws, _mix, by_kernel, draw_by_number, key_of
+from ndsvrp.counter_random import WORD, key_of, mix
+from ndsvrp.policy.draws import CPU, ROUNDS, Draws, by_kernel, draw_by_number
 
 KEY = (5, 3, 7)
 
@@ -69,11 +70,11 @@ def test_the_kernel_draws_the_same(first: int, count: int, rollouts: int, remova
 def test_mixing_is_one_to_one_and_spreads() -> None:
     """Neighbours differ in half of their bits, and no two numbers become the same."""
     words = torch.cat([torch.arange(1 << 16), WORD - torch.arange(1 << 16), torch.arange(1 << 16) << 16])
-    mixed = _mix(words)
+    mixed = mix(words)
     assert int(mixed.min()) >= 0 and int(mixed.max()) <= WORD
     assert len(mixed.unique()) == len(words.unique())
     for bit in range(32):
-        changed = (_mix(words ^ (1 << bit)) ^ mixed).numpy()
+        changed = (mix(words ^ (1 << bit)) ^ mixed).numpy()
         flips = [float(np.mean(changed >> to & 1)) for to in range(32)]
         assert min(flips) > 0.46 and max(flips) < 0.54, bit
 

@@ -11,10 +11,10 @@ import torch
 
 from gpu.drawn_cases import CPU, SOURCES, ByReference, cells_by, halved
 from gpu.emulated import COMPILER, EmulatedDevice
+from ndsvrp.counter_random import key_of
 from ndsvrp.engine.batched import Instances
 from ndsvrp.generate import Clustered, generate
 from ndsvrp.generate.compare import statistics
-from ndsvrp.policy.draws import key_of
 from ndsvrp.policy.inputs import static_inputs
 from ndsvrp.problem import Problem
 from ndsvrp.search.plane import plane

@@ -3,7 +3,7 @@
 `draw` takes them from a generator of numpy, on the host. `draw_by_number` computes them where they are needed, as a
 function of numbers alone: whole-number arithmetic, so that they are the same on a CPU and on a GPU, and the same
 whoever holds which part of a batch. On a GPU that is one kernel (native/cuda/draws.cu), to which nothing is sent.
-Instances drawn on a GPU (train/drawn.py) are made of the same `Words`.
+The words come from `counter_random.py`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ndsvrp.counter_random import Words, for_kernel, mix
 from ndsvrp.policy.kernels import kernels_on
 
-WORD = (1 << 32) - 1
 OF_SEEDS, OF_UNIFORMS = 0x3C6EF372, 0x1BD11BDA  # any two: what keeps the two kinds of numbers apart
 ROUNDS = 16  # of the shuffle: each halves what is left of the order; after 12 tests find nothing any more
 THREADS = 256
@@ -80,7 +80,7 @@ def by_operations(
     first: int, count: int, key: Sequence[int], rollouts: int, removals: int, bits: int, device: torch.device = CPU
 ) -> Draws:
     """`draw_by_number` in plain operations."""
-    words = Words(first, count, key, device)
+    words = Words(torch.arange(first, first + count, device=device), key)
     numbers = 1 << bits
     if rollouts <= numbers:
         seeds = _shuffled(torch.arange(rollouts, device=device), words(ROUNDS, OF_SEEDS), numbers - 1)
@@ -91,20 +91,6 @@ def by_operations(
     return Draws(binary.float(), uniforms.view(count, rollouts, removals))
 
 
-class Words:
-    """Random words of instances `first`, `first + 1`, …: whole numbers, the same on a CPU and on a GPU."""
-
-    def __init__(self, first: int, count: int, key: Sequence[int], device: torch.device) -> None:
-        number = torch.arange(first, first + count, device=device)[:, None]
-        low, high = number & WORD, number >> 32
-        self._one, self._two = (_mix(_mix(low ^ key[i]) ^ high ^ key[i + 1]) for i in (0, 2))  # (B, 1): 64 bits in all
-
-    def __call__(self, amount: int, kind: int) -> Tensor:
-        """(B, amount) of 32 bits, each a function of instance, key, kind and place."""
-        place = torch.arange(amount, device=self._one.device)[None]
-        return _mix(_mix((place + self._one) & WORD) ^ self._two ^ kind)
-
-
 def _shuffled(numbers: Tensor, keys: Tensor, mask: int) -> Tensor:
     """(B, K): where numbers (K,) go in a permutation of 0 … mask that keys (B, ROUNDS) choose.
 
@@ -113,26 +99,6 @@ def _shuffled(numbers: Tensor, keys: Tensor, mask: int) -> Tensor:
     """
     for key in keys.T[:, :, None]:
         partner = numbers ^ (key & mask)
-        swap = _mix(torch.maximum(numbers, partner) ^ key) >> 31
+        swap = mix(torch.maximum(numbers, partner) ^ key) >> 31
         numbers = torch.where(swap.bool(), partner, numbers)
     return numbers
-
-
-def key_of(*numbers: int) -> list[int]:
-    """A key for `draw_by_number` from whole numbers of any size."""
-    return [int(word) for word in np.random.SeedSequence(numbers).generate_state(4, np.uint32)]
-
-
-def for_kernel(key: Sequence[int]) -> tuple[np.uint64, np.uint64]:
-    """A key as kernels take it (words.hpp): two words in one number."""
-    return np.uint64(key[0] | key[1] << 32), np.uint64(key[2] | key[3] << 32)
-
-
-def _mix(x: Tensor) -> Tensor:
-    """A permutation of 32-bit words under which every bit depends on every other (Wellons' hash prospector).
-
-    Both factors have 31 bits: no product leaves 63.
-    """
-    x = ((x ^ (x >> 16)) * 0x21F0AAAD) & WORD
-    x = ((x ^ (x >> 15)) * 0x735A2D97) & WORD
-    return x ^ (x >> 15)

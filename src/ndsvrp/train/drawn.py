@@ -1,8 +1,8 @@
 """Instances for training, drawn where they are used: the recipes of `generate` for a whole batch on a GPU.
 
 The distributions are those of `generate`, the random numbers are others: words that depend on seed and number of the
-instance alone (`policy/draws.py`), so that they are the same on a CPU and on a GPU, and whoever draws which share of a
-batch.
+instance alone (`counter_random.py`), so that they are the same on a CPU and on a GPU, whatever share of a batch is
+drawn.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ndsvrp.counter_random import Words, for_kernel, key_of
 from ndsvrp.engine.batched import Instances, pack_drawn
 from ndsvrp.engine.packed import Packed
 from ndsvrp.features import PRIZES, TIME_WINDOWS
 from ndsvrp.generate.config import Clustered, Prizes, Uniform, Windows
 from ndsvrp.generate.places import GRID, RANGES, SIDE, uniform_capacity
-from ndsvrp.policy.draws import Words, for_kernel, key_of
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.train.config import Source
 from ndsvrp.variants import VARIANTS
@@ -60,7 +60,7 @@ def drawn(
 def draw(launcher: Any, device: torch.device, source: Source, n: int, seed: int, first: int, count: int) -> Instances:
     """The like of `data.instances`."""
     key = key_of(seed, KEY)
-    words, features = Words(first, count, key, device), VARIANTS[source.problem].features
+    words, features = Words(torch.arange(first, first + count, device=device), key), VARIANTS[source.problem].features
     if source.where() == "uniform":
         points = _unit(words(2 * (n + 1), OF_PLACES)).view(count, n + 1, 2)
         uniform = Uniform()

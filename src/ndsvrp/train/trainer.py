@@ -16,8 +16,9 @@ import torch.distributed
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from ndsvrp.counter_random import key_of
 from ndsvrp.engine.base import Engine
-from ndsvrp.policy.draws import Draws, draw_by_number, key_of
+from ndsvrp.policy.draws import Draws, draw_by_number
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.recorded import Recordings, low_precision

@@ -1,4 +1,4 @@
-// Random words as `Words` of policy/draws.py has them.
+// Counter-based random words: the same bits as `Words` of counter_random.py.
 #pragma once
 #include "warp.hpp"
 
@@ -11,7 +11,7 @@ NDS_FN u32 mixed(u32 x) {
   return x ^ x >> 15;
 }
 
-// What an instance draws, by kind and place.
+// The random words of an instance, by kind and position.
 struct Words {
   u32 one, two;
 
@@ -21,7 +21,7 @@ struct Words {
   static NDS_FN u32 of(u64 number, u64 key) {
     return mixed(mixed(u32(number) ^ u32(key)) ^ u32(number >> 32) ^ u32(key >> 32));
   }
-  NDS_FN u32 at(u32 place, u32 kind) const { return mixed(mixed(place + one) ^ two ^ kind); }
+  NDS_FN u32 at(u32 position, u32 kind) const { return mixed(mixed(position + one) ^ two ^ kind); }
 };
 
 }  // namespace NDS_ISA
