@@ -1,6 +1,6 @@
 """A policy of one's own in the paper's search: a torch module that looks at all solutions at once.
 
-It sees what the learned policy sees, a `Situation`: the current solution of every chain as arrays (previous and next
+It sees what the learned policy sees, a `RuinRequest`: the current solution of every chain as arrays (previous and next
 node, route), coordinates, random numbers; and says which customers to take out, (chains, K, M). The search does the
 rest.
 The one here scores customers by how much shorter their route would be without them, and by how close they are to the
@@ -27,10 +27,10 @@ class DetourPolicy(torch.nn.Module):
         self.nearness = torch.nn.Parameter(torch.tensor(nearness))
 
     @torch.no_grad()
-    def forward(self, situation: ndsvrp.Situation) -> np.ndarray:
+    def forward(self, request: ndsvrp.RuinRequest) -> np.ndarray:
         """(chains, K, M) int32, in the order of reinsertion."""
-        at = torch.from_numpy(situation.coordinates).float()  # (chains, N+1, 2), in the unit square
-        before, after = (torch.from_numpy(part).long() for part in situation.view[:2])
+        at = torch.from_numpy(request.coordinates).float()  # (chains, N+1, 2), in the unit square
+        before, after = (torch.from_numpy(part).long() for part in request.view[:2])
         away = torch.cdist(at, at)[:, 1:, 1:]  # (chains, N, N): from here on customers count from 0
         chains, customers, _ = away.shape
 
@@ -40,10 +40,10 @@ class DetourPolicy(torch.nn.Module):
 
         here = torch.arange(customers + 1).expand(chains, -1)
         detour = (leg(before, here) + leg(here, after) - leg(before, after))[:, 1:] * customers**0.5
-        scores = (self.detour * detour)[:, None].expand(-1, situation.rollouts, -1).clone()  # (chains, K, N)
-        noise = torch.from_numpy(situation.random.gumbel(size=(*scores.shape[:2], situation.removals, customers)))
+        scores = (self.detour * detour)[:, None].expand(-1, request.rollouts, -1).clone()  # (chains, K, N)
+        noise = torch.from_numpy(request.random.gumbel(size=(*scores.shape[:2], request.removals, customers)))
         removed = []
-        for m in range(situation.removals):
+        for m in range(request.removals):
             choice = (scores + noise[:, :, m]).argmax(dim=-1)
             removed.append(choice + 1)
             near = away.gather(1, choice[..., None].expand(-1, -1, customers)) * customers**0.5

@@ -14,25 +14,25 @@ import ndsvrp
 INSTANCE = Path(__file__).parent / "data" / "X-n106-k14.vrp"
 
 
-def two_routes(situation: ndsvrp.Situation) -> np.ndarray:
+def two_routes(request: ndsvrp.RuinRequest) -> np.ndarray:
     """Customers of two routes that come near each other: those closest to a random place where they do.
 
     A random customer and the nearest customer of another route choose the two routes; the customers of both that
     are closest to the first are taken out. If the two have too few, others nearby fill up.
     Returns (chains, K, M) int32, in the order of reinsertion.
     """
-    problem, draw = situation.problem, situation.random
-    chains, customers = situation.view.route.shape[0], problem.customers
-    removed = np.empty((chains, situation.rollouts, situation.removals), np.int32)
+    problem, draw = request.problem, request.random
+    chains, customers = request.view.route.shape[0], problem.customers
+    removed = np.empty((chains, request.rollouts, request.removals), np.int32)
     nodes = np.arange(1, customers + 1)
     for chain in range(chains):
-        route = situation.view.route[chain, 1 : customers + 1]
-        for k in range(situation.rollouts):
+        route = request.view.route[chain, 1 : customers + 1]
+        for k in range(request.rollouts):
             centre = draw.integers(customers)
             away = problem.length(nodes[centre], nodes)
             other = np.argmin(np.where(route == route[centre], np.inf, away))
             within = (route == route[centre]) | (route == route[other])
-            removed[chain, k] = nodes[np.lexsort((away, ~within))[: situation.removals]]
+            removed[chain, k] = nodes[np.lexsort((away, ~within))[: request.removals]]
     return removed
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndsvrp import Problem, Situation, Solution, generate, models, solve
+from ndsvrp import Problem, RuinRequest, Solution, generate, models, solve
 from ndsvrp.errors import CheckpointError, EngineError, NdsError, NdsWarning
 from ndsvrp.policy import Policy
 from ndsvrp.policy.model_file import load_model
@@ -109,9 +109,9 @@ def test_search_with_a_model(folder: Path, tmp_path: Path) -> None:
 
 
 def test_search_with_a_function_for_a_model() -> None:
-    def first(situation: Situation) -> Any:
-        removed = np.arange(1, situation.removals + 1, dtype=np.int32)
-        return np.tile(removed, (len(situation.view.route), situation.rollouts, 1))
+    def first(request: RuinRequest) -> Any:
+        removed = np.arange(1, request.removals + 1, dtype=np.int32)
+        return np.tile(removed, (len(request.view.route), request.rollouts, 1))
 
     result = solve(problem(), iterations=1, model=first, chains=1)
     assert result.settings["ruin"] == "policy"

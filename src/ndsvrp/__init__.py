@@ -10,7 +10,7 @@ from ndsvrp.generate import generate
 from ndsvrp.io import read, read_set, read_solution, write_set, write_solution
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
-from ndsvrp.ruin import Deconstruction, Situation
+from ndsvrp.ruin import Ruin, RuinRequest
 from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solve import solve, solve_set
@@ -22,8 +22,7 @@ except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0+source"
 
 __all__ = [
-    "CheckpointError", "Deconstruction", "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError",
-    "Problem", "Progress", "Report", "Result", "Route", "Settings", "Situation", "Solution", "View", "Violation",
-    "check", "generate", "models", "read", "read_set", "read_solution", "solve", "solve_set", "write_set",
-    "write_solution",
+    "CheckpointError", "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError", "Problem", "Progress",
+    "Report", "Result", "Route", "Ruin", "RuinRequest", "Settings", "Solution", "View", "Violation", "check",
+    "generate", "models", "read", "read_set", "read_solution", "solve", "solve_set", "write_set", "write_solution",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpu import agree
 from gpu.emulated import COMPILER, EmulatedDevice
-from ndsvrp import Problem, Settings, Situation, Solution
+from ndsvrp import Problem, Ruin, RuinRequest, Settings, Solution
 from ndsvrp.engine import cuda as cuda_engine
 from ndsvrp.engine import device as device_module
 from ndsvrp.engine.base import Recipe
@@ -74,10 +74,10 @@ def test_kinds_mixed_in_one_batch() -> None:
 SEARCH = Settings(ruin="related", chains=3, rollouts=3, removals=4, orders=2, threshold=1.0)
 
 
-def search(engine: Any, problems: list[Any], deconstruction: Any = None, told: Any = None) -> list[Any]:
+def search(engine: Any, problems: list[Any], ruin: Any = None, told: Any = None) -> list[Any]:
     """Best solution, trace and costs of every problem."""
     budget = Budget(seconds=600, iterations=4)
-    it = Search(problems, engine, SEARCH, budget, 1, deconstruction, start_rounds=2, callback=told)
+    it = Search(problems, engine, SEARCH, budget, 1, ruin, start_rounds=2, callback=told)
     if engine.name == "cuda":
         it.rehearse()
     assert it.run() == "iterations"
@@ -154,14 +154,14 @@ def test_what_an_iteration_asks_of_the_gpu(seconds: float | None) -> None:
     lists = torch.arange(1, 5, dtype=torch.int32).expand(chains, rollouts, 4).contiguous()
     operations = Operations()
 
-    class Given:
+    class Given(Ruin):
         on_device = True
 
-        def __call__(self, situation: Situation) -> Any:
-            assert isinstance(situation.view, torch.Tensor) and situation.view.shape == (3, chains, 10)
+        def __call__(self, request: RuinRequest) -> Any:
+            assert isinstance(request.view, torch.Tensor) and request.view.shape == (3, chains, 10)
             return lists
 
-        def unbroken(self) -> float:
+        def expected_seconds(self) -> float:
             return 0.0
 
     settings = Settings(chains=chains, rollouts=rollouts, removals=4, orders=2, threshold=0.0)

@@ -35,12 +35,12 @@ PRESETS: tuple[dict[str, Any], ...] = (
 )
 
 
-def every_third(situation: Any) -> Any:
+def every_third(request: Any) -> Any:
     """(chains, K, M) a removal that looks at nothing but its random numbers."""
-    customers = situation.problem.customers
-    chains = len(situation.coordinates)
-    order = np.argsort(situation.random.random((chains, situation.rollouts, customers)), axis=-1)
-    return (order[..., : situation.removals] + 1).astype(np.int32)
+    customers = request.problem.customers
+    chains = len(request.coordinates)
+    order = np.argsort(request.random.random((chains, request.rollouts, customers)), axis=-1)
+    return (order[..., : request.removals] + 1).astype(np.int32)
 
 
 def cases() -> Iterator[dict[str, Any]]:

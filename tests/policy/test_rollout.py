@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from ndsvrp import Problem, Situation
+from ndsvrp import Problem, RuinRequest
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import EngineError
 from ndsvrp.generate import generate
@@ -34,11 +34,11 @@ def tiny(seed: int = 0, **changes: Any) -> Network:
         return Network(replace(TINY, **changes))
 
 
-def situation(problem: Problem, chains: int = 3, **changes: Any) -> Situation:
+def ruin_request(problem: Problem, chains: int = 3, **changes: Any) -> RuinRequest:
     engine = CpuEngine()
     state = start(engine, [problem], np.zeros(chains, int), 0, rounds=5)
     usual = {"rollouts": 6, "removals": 4, "random": np.random.default_rng(1)}
-    return Situation(problem, augmentations(problem, chains), engine.view(state), **usual | changes)
+    return RuinRequest(problem, augmentations(problem, chains), engine.view(state), **usual | changes)
 
 
 # --- random numbers ------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_sampling_gives_the_frequencies() -> None:
     """Pairs of customers come as often as teacher forcing says they should."""
     problem = generate("cvrp", 4, seed=3)[0]
     network = tiny(seed_bits=1)
-    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
     pairs = [(a, b) for a in range(1, 5) for b in range(1, 5) if a != b]
     uniforms = torch.from_numpy(np.random.default_rng(5).random((1, 20_000, 2), np.float32))
     rollouts = sample(network, inputs, Draws(torch.ones(1, 20_000, 1), uniforms))
@@ -167,7 +167,7 @@ def test_sampling_gives_the_frequencies() -> None:
 def test_rollouts_do_not_hear_each_other() -> None:
     """A rollout follows from its own seed and numbers: others beside it, in any order, change nothing."""
     problem = generate("cvrp", 12, seed=1)[0]
-    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
     network, draws = tiny(), draw(np.random.default_rng(0), 1, 9, 5, 5)
     whole = sample(network, inputs, draws)
     part = sample(network, inputs, Draws(draws.seeds[:, [7, 2]], draws.uniforms[:, [7, 2]]))
@@ -178,7 +178,7 @@ def test_rollouts_do_not_hear_each_other() -> None:
 
 def test_a_rollout_begins_with_the_shorter_one() -> None:
     problem = generate("cvrp", 12, seed=1)[0]
-    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
     network, draws = tiny(), draw(np.random.default_rng(0), 1, 9, 5, 5)
     whole = sample(network, inputs, draws)
     part = sample(network, inputs, Draws(draws.seeds, draws.uniforms[:, :, :2]))
@@ -188,14 +188,14 @@ def test_a_rollout_begins_with_the_shorter_one() -> None:
 
 def test_sampling_needs_no_gradient() -> None:
     problem = generate("cvrp", 6, seed=1)[0]
-    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
     rollouts = sample(tiny(), inputs, draw(np.random.default_rng(0), 1, 2, 3, 5))
     assert rollouts is not None and not rollouts.log_probability.requires_grad
 
 
 def test_deadline() -> None:
     problem = generate("cvrp", 6, seed=1)[0]
-    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(situation(problem, 1).view)
+    inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
     draws = draw(np.random.default_rng(0), 1, 2, 3, 5)
     assert sample(tiny(), inputs, draws, deadline=time.perf_counter()) is None
     assert sample(tiny(), inputs, draws, deadline=time.perf_counter() + 3600) is not None
@@ -207,7 +207,7 @@ def test_deadline() -> None:
 @pytest.mark.parametrize("variant", ["cvrp", "vrptw", "pcvrp", "pcvrptw"])
 def test_policy(variant: str) -> None:
     problem = generate(variant, 9, seed=1)[0]
-    removed = Policy(tiny())(situation(problem, removals=7))
+    removed = Policy(tiny())(ruin_request(problem, removals=7))
     assert removed.shape == (3, 6, 7) and removed.dtype == np.int32
     ordered = np.sort(removed, axis=-1)
     assert ordered.min() >= 1 and ordered.max() <= 9
@@ -217,17 +217,19 @@ def test_policy(variant: str) -> None:
 
 def test_policy_follows_from_the_generator() -> None:
     problem = generate("cvrp", 9, seed=1)[0]
-    first, again, other = (Policy(tiny())(situation(problem, random=np.random.default_rng(seed))) for seed in (4, 4, 5))
+    first, again, other = (
+        Policy(tiny())(ruin_request(problem, random=np.random.default_rng(seed))) for seed in (4, 4, 5)
+    )
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_policy_takes_out_everybody() -> None:
     problem = generate("cvrp", 5, seed=1)[0]
-    removed = Policy(tiny())(situation(problem, removals=5))
+    removed = Policy(tiny())(ruin_request(problem, removals=5))
     assert np.array_equal(np.sort(removed, axis=-1), np.broadcast_to(np.arange(1, 6), (3, 6, 5)))
     alone = generate("cvrp", 1, seed=1)[0]
-    assert np.array_equal(Policy(tiny())(situation(alone, removals=1)), np.ones((3, 6, 1)))
+    assert np.array_equal(Policy(tiny())(ruin_request(alone, removals=1)), np.ones((3, 6, 1)))
 
 
 @pytest.fixture
@@ -254,10 +256,10 @@ def test_policy_in_parts(
     """Five chains of six rollouts over nine customers: one by one, two, four and one, all; on any number of cores."""
     problem = generate("cvrp", 9, seed=1)[0]
     monkeypatch.setattr(rollout, "PART", 10**9)
-    whole = Policy(tiny())(situation(problem, chains=5))
+    whole = Policy(tiny())(ruin_request(problem, chains=5))
     sampled.clear()
     monkeypatch.setattr(rollout, "PART", part)
-    assert np.array_equal(Policy(tiny())(situation(problem, chains=5, threads=threads)), whole)
+    assert np.array_equal(Policy(tiny())(ruin_request(problem, chains=5, threads=threads)), whole)
     assert sorted(len(inputs.nodes) for inputs in sampled) == sorted(sizes)
 
 
@@ -274,12 +276,12 @@ def test_too_little_memory_for_the_network(monkeypatch: pytest.MonkeyPatch) -> N
     problem = generate("cvrp", 12, seed=1)[0]
     fit = int(0.9 * 2**20) // (13 * 40 * policy.network.config.width)
     with pytest.raises(EngineError, match=rf"3 chains of 12 customers: about {fit} would fit$"):
-        policy(situation(problem))
+        policy(ruin_request(problem))
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = generate("cvrp", 30, seed=1)[0]
-    inputs = static_inputs([problem], augmentations(problem, 8), "cpu").showing(situation(problem, 8).view)
+    inputs = static_inputs([problem], augmentations(problem, 8), "cpu").showing(ruin_request(problem, 8).view)
     monkeypatch.setattr(rollout, "PART", 3 * 16 * 30)
     draws = draw(np.random.default_rng(0), 8, 16, 5, 5)
     found = [Sampler(tiny())(inputs, draws, threads=threads) for threads in (1, 2, 3, 16)]
@@ -295,11 +297,11 @@ def test_threads_of_torch_are_given_back(monkeypatch: pytest.MonkeyPatch) -> Non
     problem = generate("cvrp", 9, seed=1)[0]
     torch.set_num_threads(2)
     try:
-        Policy(tiny())(situation(problem))
+        Policy(tiny())(ruin_request(problem))
         assert torch.get_num_threads() == 2
         monkeypatch.setattr(rollout, "sample", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            Policy(tiny())(situation(problem))
+            Policy(tiny())(ruin_request(problem))
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)
@@ -307,14 +309,14 @@ def test_threads_of_torch_are_given_back(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_policy_when_time_is_up() -> None:
     problem = generate("cvrp", 9, seed=1)[0]
-    removed = Policy(tiny())(situation(problem, deadline=time.perf_counter()))
+    removed = Policy(tiny())(ruin_request(problem, deadline=time.perf_counter()))
     assert removed.shape == (3, 0, 4) and removed.dtype == np.int32
 
 
 def test_policy_on_a_cpu_ends_at_the_deadline() -> None:
     policy = Policy(tiny())
-    policy(situation(generate("cvrp", 9, seed=1)[0]))
-    assert policy.unbroken() == 0.0
+    policy(ruin_request(generate("cvrp", 9, seed=1)[0]))
+    assert policy.expected_seconds() == 0.0
 
 
 def test_how_long_calls_took_is_known_when_they_have_ended() -> None:
@@ -333,15 +335,15 @@ def test_how_long_calls_took_is_known_when_they_have_ended() -> None:
     policy = Policy(tiny())
     calls = [(Event(0.0), Event(1.0)), (Event(5.0), Event(7.0, done=False)), (Event(7.0), Event(10.0, done=False))]
     policy._marks.extend(calls)
-    assert [policy.unbroken(), policy.unbroken()] == [1e-3, 1e-3]
+    assert [policy.expected_seconds(), policy.expected_seconds()] == [1e-3, 1e-3]
     calls[1][1].done = True
-    assert policy.unbroken() == 2e-3
+    assert policy.expected_seconds() == 2e-3
     calls[2][1].done = True
-    assert [policy.unbroken(), policy.unbroken()] == [3e-3, 3e-3]
+    assert [policy.expected_seconds(), policy.expected_seconds()] == [3e-3, 3e-3]
 
 
 def test_policy_takes_views_in_one_tensor() -> None:
-    now = situation(generate("cvrp", 9, seed=1)[0])
+    now = ruin_request(generate("cvrp", 9, seed=1)[0])
     whole = torch.from_numpy(np.stack(now.view))
     removed = Policy(tiny())(replace(now, view=whole, random=np.random.default_rng(1)))
     assert removed.dtype == torch.int32
@@ -361,13 +363,13 @@ def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(rollout, "PART", 1)
     monkeypatch.setattr(rollout, "sample", slowing)
     late = time.perf_counter() + 3600
-    assert Policy(tiny())(situation(problem, threads=threads, deadline=late)).shape == (3, 0, 4)
+    assert Policy(tiny())(ruin_request(problem, threads=threads, deadline=late)).shape == (3, 0, 4)
     assert calls == [late] * 3
 
 
 def test_policy_looks_at_the_solution() -> None:
     problem = generate("cvrp", 9, seed=1)[0]
-    now = situation(problem, chains=1, rollouts=32)
+    now = ruin_request(problem, chains=1, rollouts=32)
     other = start(CpuEngine(), [problem], [0], 0, rounds=0)
     then = replace(now, view=CpuEngine().view(other), random=np.random.default_rng(1))
     policy = Policy(tiny())
@@ -377,20 +379,20 @@ def test_policy_looks_at_the_solution() -> None:
 def test_policy_may_be_used_for_one_problem_after_another() -> None:
     first, second = generate("cvrp", 9, count=2, seed=1)
     policy = Policy(tiny())
-    results = [policy(situation(problem)) for problem in (first, second, first)]
+    results = [policy(ruin_request(problem)) for problem in (first, second, first)]
     assert np.array_equal(results[0], results[2])
-    assert np.array_equal(results[1], Policy(tiny())(situation(second)))
+    assert np.array_equal(results[1], Policy(tiny())(ruin_request(second)))
     larger = generate("vrptw", 15, seed=1)[0]
-    assert np.array_equal(policy(situation(larger, chains=2)), Policy(tiny())(situation(larger, chains=2)))
+    assert np.array_equal(policy(ruin_request(larger, chains=2)), Policy(tiny())(ruin_request(larger, chains=2)))
 
 
 def test_policy_may_be_used_with_other_chains() -> None:
     """The same problem searched again by another number of chains, or otherwise augmented."""
     problem = generate("cvrp", 9, seed=1)[0]
     policy = Policy(tiny())
-    policy(situation(problem, chains=3))
-    assert np.array_equal(policy(situation(problem, chains=5)), Policy(tiny())(situation(problem, chains=5)))
-    turned = replace(situation(problem, chains=3), coordinates=augmentations(problem, 8)[5:])
+    policy(ruin_request(problem, chains=3))
+    assert np.array_equal(policy(ruin_request(problem, chains=5)), Policy(tiny())(ruin_request(problem, chains=5)))
+    turned = replace(ruin_request(problem, chains=3), coordinates=augmentations(problem, 8)[5:])
     fresh = replace(turned, random=np.random.default_rng(1))
     assert np.array_equal(policy(turned), Policy(tiny())(fresh))
 
@@ -398,7 +400,7 @@ def test_policy_may_be_used_with_other_chains() -> None:
 def test_policy_reads_a_matrix_in_units_of_its_side(sampled: list[Inputs]) -> None:
     far = np.array([[0, 10, 20], [10, 0, 80], [20, 40, 0]], float)
     problem = Problem(distance=far, demand=[0, 1, 1], capacity=3)
-    Policy(tiny())(situation(problem, chains=2, removals=2))
+    Policy(tiny())(ruin_request(problem, chains=2, removals=2))
     assert sampled[0].matrix is not None
     assert sampled[0].matrix.numpy() == pytest.approx(far / (80 / np.sqrt(2)), rel=1e-6)
     assert sampled[0].nodes.shape == (2, 3, 10)

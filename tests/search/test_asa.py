@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndsvrp import Problem, Progress, Settings, Situation, generate, solve
+from ndsvrp import Problem, Progress, Ruin, RuinRequest, Settings, generate, solve
 from ndsvrp.engine.base import Numbers
 from ndsvrp.search import stopping
 from ndsvrp.search.asa import Launched, Search
@@ -142,7 +142,7 @@ def test_trace_has_what_an_interrupted_iteration_found() -> None:
     assert course(search) == [[(0, 5.0), (3, 4.0)]]
 
 
-class Unbroken:
+class OnGpuFor40Ms(Ruin):
     """A network on a GPU: a call takes 40 ms by the clock of the test, whatever the deadline."""
 
     on_device = True
@@ -150,11 +150,11 @@ class Unbroken:
     def __init__(self, clock: list[float]) -> None:
         self.clock = clock
 
-    def __call__(self, situation: Situation) -> np.ndarray:
+    def __call__(self, request: RuinRequest) -> np.ndarray:
         self.clock[0] += 0.04
         return np.ones((1, 3, 1), np.int32)
 
-    def unbroken(self) -> float:
+    def expected_seconds(self) -> float:
         return 0.04
 
 
@@ -185,7 +185,7 @@ def test_a_network_on_a_gpu_is_not_begun_too_late(
     problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
     budget = Budget(seconds=seconds, began=clock[0])
     settings = Settings(chains=1, rollouts=3)
-    search = Search([problem], Cut([5.0]), settings, budget, 1, Unbroken(clock), start_rounds=0)  # type: ignore[arg-type]
+    search = Search([problem], Cut([5.0]), settings, budget, 1, OnGpuFor40Ms(clock), start_rounds=0)  # type: ignore[arg-type]
     assert search.run() == "time"
     assert search.iteration == iterations
     assert budget.elapsed() == pytest.approx(ends)
@@ -208,7 +208,7 @@ class Gpu(FakeEngine):
     def device_view(self, state: Any) -> None:
         return None
 
-    def network(self, situation: Situation) -> np.ndarray:
+    def network(self, request: RuinRequest) -> np.ndarray:
         self.clock[0] += 0.001
         self.idle.append(max(0.0, self.clock[0] - self.free))
         self.free = max(self.free, self.clock[0]) + 0.04
@@ -232,7 +232,7 @@ class Gpu(FakeEngine):
         return seen
 
 
-class Silent:
+class Silent(Ruin):
     """One that does not say how long it takes."""
 
     on_device = True
@@ -240,22 +240,22 @@ class Silent:
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
 
-    def __call__(self, situation: Situation) -> np.ndarray:
-        return self.gpu.network(situation)
+    def __call__(self, request: RuinRequest) -> np.ndarray:
+        return self.gpu.network(request)
 
 
 class OnGpu(Silent):
     """One that does."""
 
-    def unbroken(self) -> float:
+    def expected_seconds(self) -> float:
         return 0.04
 
 
 def search_on(gpu: Gpu, learned: bool = True, **limits: Any) -> Search:
     problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
     budget, settings = Budget(began=gpu.clock[0], **limits), Settings(chains=1, rollouts=3)
-    deconstruction: Any = OnGpu(gpu) if learned else None
-    return Search([problem], gpu, settings, budget, 1, deconstruction, start_rounds=0)
+    ruin = OnGpu(gpu) if learned else None
+    return Search([problem], gpu, settings, budget, 1, ruin, start_rounds=0)
 
 
 @pytest.fixture
@@ -304,13 +304,13 @@ def test_who_does_not_say_how_long_is_not_asked_ahead(clock: list[float]) -> Non
     """Two of its calls could end after the limit; without a limit nothing can."""
     gpu = Gpu(clock)
     search = search_on(gpu, seconds=1.0)
-    search.deconstruction = Silent(gpu)
+    search.ruin = Silent(gpu)
     assert search.run() == "time"
     assert gpu.idle == pytest.approx([0.001] * len(gpu.idle)) and len(gpu.idle) > 5
     assert clock[0] < 101.0 + 0.041 + 1e-9, "one call at most"
     gpu = Gpu(clock)
     search = search_on(gpu, iterations=9)
-    search.deconstruction = Silent(gpu)
+    search.ruin = Silent(gpu)
     assert search.run() == "iterations"
     assert gpu.idle == pytest.approx([0.001] * 2 + [0.0] * 7, abs=1e-9)
 

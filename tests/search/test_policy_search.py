@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from ndsvrp import Problem, Progress, Result, Situation, Solution, check, solve
+from ndsvrp import Problem, Progress, Result, RuinRequest, Solution, check, solve
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy
 from parity.problems import VARIANTS, random_problem
@@ -155,12 +155,12 @@ def test_reported_as_it_goes() -> None:
 def test_what_a_policy_is_shown() -> None:
     """A function of one's own gets coordinates in the unit square, as augmented, and the solutions as they are."""
     problem = generate("cvrp", 12, seed=1)[0]
-    seen: list[Situation] = []
+    seen: list[RuinRequest] = []
 
-    def first_ones(situation: Situation) -> np.ndarray:
-        seen.append(situation)
-        chosen = np.arange(1, situation.removals + 1, dtype=np.int32)
-        return np.broadcast_to(chosen, (len(situation.coordinates), situation.rollouts, situation.removals))
+    def first_ones(request: RuinRequest) -> np.ndarray:
+        seen.append(request)
+        chosen = np.arange(1, request.removals + 1, dtype=np.int32)
+        return np.broadcast_to(chosen, (len(request.coordinates), request.rollouts, request.removals))
 
     search(problem, first_ones, threads=2)
     assert len(seen) == 4
@@ -169,7 +169,7 @@ def test_what_a_policy_is_shown() -> None:
     assert seen[0].coordinates[1, :, 0] == pytest.approx(1 - seen[0].coordinates[0, :, 0])
     assert (seen[0].rollouts, seen[0].removals, seen[0].problem) == (20, 6, problem)
     assert seen[0].deadline is None
-    draws = [situation.random.random() for situation in seen]
+    draws = [request.random.random() for request in seen]
     assert len(set(draws)) == 4, "new random numbers in every iteration"
 
 

@@ -18,8 +18,8 @@ from ndsvrp import (
     Problem,
     Progress,
     Result,
+    RuinRequest,
     Settings,
-    Situation,
     Solution,
     check,
     solve,
@@ -253,11 +253,11 @@ def test_rules_improve(ruin: str) -> None:
 def test_own_ruin() -> None:
     problem, seen = uniform(25, vehicles=9), []
 
-    def ruin(situation: Situation) -> np.ndarray:
-        seen.append(situation)
-        chains = len(situation.view.route)
-        draws = [situation.random.permutation(25)[: situation.removals] + 1 for _ in range(chains * situation.rollouts)]
-        return np.array(draws, np.int32).reshape(chains, situation.rollouts, situation.removals)
+    def ruin(request: RuinRequest) -> np.ndarray:
+        seen.append(request)
+        chains = len(request.view.route)
+        draws = [request.random.permutation(25)[: request.removals] + 1 for _ in range(chains * request.rollouts)]
+        return np.array(draws, np.int32).reshape(chains, request.rollouts, request.removals)
 
     results = [
         solve(problem, iterations=3, seed=1, solver="nds", ruin=ruin, chains=3, rollouts=20, removals=4)
@@ -275,6 +275,17 @@ def test_own_ruin() -> None:
 def test_own_ruin_is_checked() -> None:
     with pytest.raises(NdsError, match="removed twice"):
         solve(uniform(9), iterations=1, ruin=lambda s: np.ones((len(s.view.route), s.rollouts, s.removals), np.int32))
+
+
+def test_a_ruin_states_all_of_its_capabilities() -> None:
+    class Partial:
+        batched = True
+
+        def __call__(self, request: RuinRequest) -> np.ndarray:
+            raise AssertionError
+
+    with pytest.raises(NdsError, match="a ruin with batched needs all of on_device, batched, expected_seconds"):
+        solve(uniform(9), iterations=1, ruin=Partial())
 
 
 def test_fewer_customers_than_removals() -> None:

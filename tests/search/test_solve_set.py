@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 import torch
 
-from ndsvrp import NdsError, NoSolutionError, Problem, Progress, Result, Situation, check, generate, solve, solve_set
+from ndsvrp import (
+    NdsError,
+    NoSolutionError,
+    Problem,
+    Progress,
+    Result,
+    Ruin,
+    RuinRequest,
+    check,
+    generate,
+    solve,
+    solve_set,
+)
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.policy import Network, NetworkConfig, Policy
 from ndsvrp.search import solve as wiring
@@ -109,31 +121,31 @@ def test_an_interruption_ends_the_rest() -> None:
 
 
 def test_own_functions_see_one_problem_at_a_time() -> None:
-    seen: list[Situation] = []
+    seen: list[RuinRequest] = []
 
-    def ruin(situation: Situation) -> np.ndarray:
-        seen.append(situation)
-        chains, n = len(situation.view.route), situation.problem.customers
-        draws = [situation.random.permutation(n)[: situation.removals] + 1 for _ in range(chains * situation.rollouts)]
-        return np.array(draws, np.int32).reshape(chains, situation.rollouts, situation.removals)
+    def ruin(request: RuinRequest) -> np.ndarray:
+        seen.append(request)
+        chains, n = len(request.view.route), request.problem.customers
+        draws = [request.random.permutation(n)[: request.removals] + 1 for _ in range(chains * request.rollouts)]
+        return np.array(draws, np.int32).reshape(chains, request.rollouts, request.removals)
 
     problems = generate("cvrp", 12, count=2, seed=1)
     results = solve_set(problems, **SHORT, solver="nds", ruin=ruin)
-    assert [situation.problem for situation in seen] == [problems[0]] * 4 + [problems[1]] * 4
-    assert all(situation.problems == (situation.problem,) for situation in seen)
+    assert [request.problem for request in seen] == [problems[0]] * 4 + [problems[1]] * 4
+    assert all(request.problems == (request.problem,) for request in seen)
     assert [course(r) for r in results] == [course(solve(p, **SHORT, solver="nds", ruin=ruin)) for p in problems]
 
 
 def test_batched_functions_see_all() -> None:
     problems, seen = generate("cvrp", 12, count=2, seed=1), []
 
-    class First:
+    class First(Ruin):
         batched = True
 
-        def __call__(self, situation: Situation) -> np.ndarray:
-            seen.append(situation)
-            chosen = np.arange(1, situation.removals + 1, dtype=np.int32)
-            return np.broadcast_to(chosen, (len(situation.coordinates), situation.rollouts, situation.removals))
+        def __call__(self, request: RuinRequest) -> np.ndarray:
+            seen.append(request)
+            chosen = np.arange(1, request.removals + 1, dtype=np.int32)
+            return np.broadcast_to(chosen, (len(request.coordinates), request.rollouts, request.removals))
 
     solve_set(problems, **SHORT, solver="nds", ruin=First())
     assert len(seen) == 4

@@ -110,7 +110,7 @@ def _rows(
     if {"iteration", "search"} & set(only):
         model = with_policy.shipped(problems[0])
     if "iteration" in only:
-        for row in with_policy.iteration(problems[0], with_policy.policy_of(model), engine, chains):
+        for row in with_policy.iteration(problems[0], model.policy, engine, chains):
             yield of(f"cvrp{SMALL}", row)
     if "search" in only:
         yield of(f"cvrp{SMALL}", with_policy.search(problems[0], model, chains=chains))

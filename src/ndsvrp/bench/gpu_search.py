@@ -27,7 +27,7 @@ from ndsvrp.policy.policy import Policy
 from ndsvrp.policy.recorded import Recorded, low_precision
 from ndsvrp.policy.rollout import Sampler
 from ndsvrp.problem import Problem
-from ndsvrp.ruin import Deconstruction, Situation
+from ndsvrp.ruin import Ruin, RuinRequest
 from ndsvrp.search.asa import Search
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.result import Result
@@ -54,12 +54,6 @@ def shipped(problem: Problem, device: str = "cuda") -> models.Model:
     return models.load(name, device)
 
 
-def policy_of(model: models.Model) -> Policy:
-    """The network in a model."""
-    assert isinstance(model.policy, Policy)
-    return model.policy
-
-
 # --- one iteration of a search, part by part --------------------------------------------------------
 
 
@@ -84,8 +78,8 @@ def iteration(
         with torch.no_grad(), low_precision(policy.device):
             return network.encode(Inputs.of_tensors(*tensors))
 
-    def situation(i: int) -> Situation:
-        return Situation(problem, coordinates, view, ROLLOUTS, REMOVALS, np.random.default_rng(i))
+    def request(i: int) -> RuinRequest:
+        return RuinRequest(problem, coordinates, view, ROLLOUTS, REMOVALS, np.random.default_rng(i))
 
     recorded = Recorded(encode, inputs.tensors(), ()) if device == "cuda" else encode
     encoded = seconds_of(lambda i: recorded(*inputs.tensors()), repeats, device)
@@ -97,8 +91,8 @@ def iteration(
         "what": "decode with encode", "value": chains * ROLLOUTS / sampled / 1e6, "unit": "M rollouts/s",
         "seconds": sampled,
     }  # fmt: skip
-    yield _part("policy", seconds_of(lambda i: policy(situation(i)), repeats, device))  # draws and all
-    removed = policy(situation(1))
+    yield _part("policy", seconds_of(lambda i: policy(request(i)), repeats, device))  # draws and all
+    removed = policy(request(1))
     rebuilt = seconds_of(lambda i: engine.rebuild(state, GIVEN, removed, heat, 1, i), repeats, device)
     yield _part("rebuild", rebuilt)
 
@@ -134,30 +128,28 @@ def _part(name: str, seconds: float) -> Row:
 # --- whole searches ------------------------------------------------------------------------------------
 
 
-def search(
-    problem: Problem, model: Deconstruction, seconds: float = 3.0, chains: int = CHAINS, device: str = "cuda"
-) -> Row:
+def search(problem: Problem, model: Ruin, seconds: float = 3.0, chains: int = CHAINS, device: str = "cuda") -> Row:
     """Solutions per second of a search with the policy."""
     result = solve(problem, time=seconds, **_how(model, chains, device))
     return {"what": "search", **_rate([result])}
 
 
 def search_together(
-    problems: list[Problem], model: Deconstruction, seconds: float = 0.5, chains: int = CHAINS, device: str = "cuda"
+    problems: list[Problem], model: Ruin, seconds: float = 0.5, chains: int = CHAINS, device: str = "cuda"
 ) -> Row:
     """The same for several instances at once, with so many seconds for each."""
     results = solve_set(problems, time=seconds, **_how(model, chains, device))
     return {"what": f"search, {len(problems)} together", **_rate([r for r in results if isinstance(r, Result)])}
 
 
-def lateness(problem: Problem, model: Deconstruction, chains: int = CHAINS, device: str = "cuda") -> Row:
+def lateness(problem: Problem, model: Ruin, chains: int = CHAINS, device: str = "cuda") -> Row:
     """Milliseconds by which a search ends after its time limit: the worst of some."""
     results = [solve(problem, time=limit, **_how(model, chains, device)) for limit in LIMITS]
     late = [1e3 * (result.seconds - limit) for result, limit in zip(results, LIMITS, strict=True)]
     return {"what": "time limit", "value": max(late), "unit": "ms late", "late": late, "limits": LIMITS}
 
 
-def _how(model: Deconstruction, chains: int, device: str) -> dict[str, Any]:
+def _how(model: Ruin, chains: int, device: str) -> dict[str, Any]:
     return {
         "seed": 1, "solver": "nds", "ruin": "policy", "model": model, "device": device, "chains": chains,
         "rollouts": ROLLOUTS, "removals": REMOVALS, "orders": ORDERS,

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ndsvrp.bench.solvers import KNOWN
+from ndsvrp.cli.formatting import console, number, say
 from ndsvrp.cli.solve import parse_changes
-from ndsvrp.cli.words import console, number, say
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.search.solve import DEVICES, RUINS
 

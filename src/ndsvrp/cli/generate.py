@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
-from ndsvrp.cli.words import amount, spread
+from ndsvrp.cli.formatting import amount, spread
 from ndsvrp.errors import NdsError
 from ndsvrp.generate import Clustered, Layout, Prizes, Uniform, Windows, generate
 from ndsvrp.generate.config import CustomerPosition, DemandKind, DepotPosition, RouteSize

@@ -12,8 +12,7 @@ import typer
 
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.check import check
-from ndsvrp.cli.options import Index, InstanceFile, Round
-from ndsvrp.cli.words import (
+from ndsvrp.cli.formatting import (
     Facts,
     cost_of,
     headline,
@@ -23,6 +22,7 @@ from ndsvrp.cli.words import (
     spread,
     variant_name,
 )  # fmt: skip
+from ndsvrp.cli.options import Index, InstanceFile, Round
 from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.sol import matches_cost

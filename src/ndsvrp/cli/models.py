@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from ndsvrp import models
-from ndsvrp.cli.words import Facts, amount, console, number, print_facts, say
+from ndsvrp.cli.formatting import Facts, amount, console, number, print_facts, say
 from ndsvrp.errors import NdsError
 
 if TYPE_CHECKING:  # it brings in torch, which other commands do without

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ndsvrp.cli.words import console
+from ndsvrp.cli.formatting import console
 from ndsvrp.records import describe
 from ndsvrp.search import settings
 from ndsvrp.search.settings import Settings

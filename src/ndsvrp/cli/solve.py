@@ -14,11 +14,11 @@ import numpy as np
 import typer
 
 from ndsvrp.bench.best_known import best_known
+from ndsvrp.cli.formatting import Facts, amount, console, cost_of, headline, number, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import Index, InstanceFile, Round
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Watch, watch
-from ndsvrp.cli.words import Facts, amount, console, cost_of, headline, number, plain_number, print_facts, say
 from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution

@@ -10,7 +10,7 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from ndsvrp.cli.words import amount, console, print_facts, say
+from ndsvrp.cli.formatting import amount, console, print_facts, say
 from ndsvrp.errors import NdsError
 
 if TYPE_CHECKING:

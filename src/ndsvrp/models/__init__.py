@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from ndsvrp.errors import CheckpointError
 from ndsvrp.problem import Problem
-from ndsvrp.ruin import Deconstruction, Situation
+from ndsvrp.ruin import RuinRequest
 from ndsvrp.variants import variant_of
 
 if TYPE_CHECKING:  # they bring in torch, which a search by rules does without
-    from ndsvrp.engine.base import Ints
+    from ndsvrp.policy import Policy
     from ndsvrp.policy.model_file import ModelCard, ModelFile
 
 FOLDER = Path(__file__).parent
@@ -27,19 +27,19 @@ class Model:
     name: str
     sha256: str  #: of the file of its weights
     card: ModelCard
-    policy: Deconstruction
+    policy: Policy
     seconds: float  #: that loading it took
 
     on_device = True  #: policies of ours take views as engines have them
     batched = True  #: and several problems at once
 
-    def __call__(self, situation: Situation) -> Ints:
+    def __call__(self, request: RuinRequest) -> Any:
         """The customers to remove, as the policy says."""
-        return self.policy(situation)
+        return self.policy(request)
 
-    def unbroken(self) -> float:
+    def expected_seconds(self) -> float:
         """Seconds that the last of the policy's calls to have ended took without looking at the clock."""
-        return float(getattr(self.policy, "unbroken", float)())
+        return self.policy.expected_seconds()
 
     def knows(self, problem: Problem) -> bool:
         """Whether it was trained on problems with these features."""

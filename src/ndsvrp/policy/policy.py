@@ -15,7 +15,7 @@ from ndsvrp.policy.draws import Draws, draw_by_number
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.rollout import Sampler
-from ndsvrp.ruin import Situation
+from ndsvrp.ruin import RuinRequest
 
 BYTES_PER_CHANNEL = 40  # of GPU memory, per node and channel of the network: 35 were taken for 128 x 2001 nodes
 UNDER_WAY = 4  # calls whose times are kept until they are known: more than a search has on their way at once
@@ -36,18 +36,18 @@ class Policy:
     on_device = True  #: it takes views as engines have them, and answers in kind
     batched = True  #: it takes several problems at once
 
-    def __call__(self, situation: Situation) -> Any:
+    def __call__(self, request: RuinRequest) -> Any:
         """(chains, K, M) int32 customers, in the order of reinsertion; no rollouts if time was up before.
 
         A tensor on the GPU if the view came as one, else an array.
         """
         began = self._mark()
-        inputs = self._static(situation).showing(situation.view)
-        shape = len(inputs.nodes), situation.rollouts, situation.removals
-        draws = self._draws(situation.random, *shape)
+        inputs = self._static(request).showing(request.view)
+        shape = len(inputs.nodes), request.rollouts, request.removals
+        draws = self._draws(request.random, *shape)
         fits = True
         try:
-            removed = self.sampler.customers(inputs, draws, threads=situation.threads, deadline=situation.deadline)
+            removed = self.sampler.customers(inputs, draws, threads=request.threads, deadline=request.deadline)
         except torch.cuda.OutOfMemoryError:
             fits = False
         if not fits:  # out here, where what was raised does not hold on to what it had made
@@ -56,7 +56,7 @@ class Policy:
             return np.empty((shape[0], 0, shape[2]), np.int32)
         if began is not None:
             self._marks.append((began, self._mark()))
-        return removed if isinstance(situation.view[0], torch.Tensor) else removed.cpu().numpy()
+        return removed if isinstance(request.view[0], torch.Tensor) else removed.cpu().numpy()
 
     def _too_many(self, chains: int, nodes: int) -> EngineError:
         torch.cuda.empty_cache()
@@ -66,7 +66,7 @@ class Policy:
             f"{nodes - 1} customers: about {fit} would fit"
         )
 
-    def unbroken(self) -> float:
+    def expected_seconds(self) -> float:
         """Seconds that a GPU took for the last call that has ended, 0 if none has; others may be under way. On a CPU
         always 0: there calls end at the deadline."""
         while self._marks and self._marks[0][1].query():
@@ -86,12 +86,12 @@ class Policy:
         event.record()
         return event
 
-    def _static(self, situation: Situation) -> Inputs:
+    def _static(self, request: RuinRequest) -> Inputs:
         """What does not change within a search is made once."""
-        if self._inputs is None or self._coordinates is not situation.coordinates:
-            problem, self._coordinates = situation.problem, situation.coordinates
+        if self._inputs is None or self._coordinates is not request.coordinates:
+            problem, self._coordinates = request.problem, request.coordinates
             matrix = None if problem.distance is None else problem.distance / problem.side()
-            chains = len(situation.coordinates) // len(situation.problems)
-            problems = [p for p in situation.problems for _ in range(chains)] if situation.problems[1:] else [problem]
-            self._inputs = static_inputs(problems, situation.coordinates, self.device, matrix)
+            chains = len(request.coordinates) // len(request.problems)
+            problems = [p for p in request.problems for _ in range(chains)] if request.problems[1:] else [problem]
+            self._inputs = static_inputs(problems, request.coordinates, self.device, matrix)
         return self._inputs

@@ -1,49 +1,86 @@
-"""Deconstruction: what takes solutions apart.
+"""Ruin: the choice of the customers to remove.
 
-Either the name of a rule that the engine evaluates inside each step, on the solution as it is then (`string`,
-`related`, `random`: native/include/ndsvrp/ruin.hpp), or a function from a `Situation` to the customers to remove.
-The learned policy is such a function, and so is a rule of one's own (see examples/).
+A ruin is either the name of a rule that the engine evaluates inside each step, on the solution as it is then
+(`string`, `related`, `random`: native/include/ndsvrp/ruin.hpp), or an object that maps a `RuinRequest` to customers.
+The learned policy is such an object. A plain function becomes one by `as_ruin` (see examples/).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.engine.base import Ints, View
+from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 
 RULES = ("string", "related", "random")
+CAPABILITIES = ("on_device", "batched", "expected_seconds")
 
 
 @dataclass(frozen=True, eq=False)
-class Situation:
-    """What a deconstruction sees at the start of an improvement step."""
+class RuinRequest:
+    """What a ruin reads when an iteration of the search asks for customers to remove."""
 
-    problem: Problem  #: the first, where there are several
+    problem: Problem  #: the first one, if there are several
     coordinates: npt.NDArray[np.float64]
-    """(chains, N+1, 2) in the unit square, as augmented for each chain; made up from the matrix where one rules."""
+    """(chains, N+1, 2) in the unit square, augmented per chain; derived from the matrix if the problem has one."""
     view: View  #: the current solution of each chain
     rollouts: int  #: K: removals wanted per chain
     removals: int  #: M: customers per removal, at most N
     random: np.random.Generator  #: seeded by (seed, iteration)
-    threads: int = 1  #: cores it may use; the outcome must not depend on it
-    deadline: float | None = None  #: when time is up, by the clock of `time.perf_counter`
+    threads: int = 1  #: cores that may be used; the result must not depend on it
+    deadline: float | None = None  #: end of the time limit, on the clock of `time.perf_counter`
     problems: tuple[Problem, ...] = ()
-    """All of them, of one size, for a deconstruction that is `batched`: each has as many chains as any other, first
-    those of the first, then those of the second, … Usually just `problem`."""
+    """All problems of the search, which have the same size: more than one only for a `batched` ruin. Each has the same
+    number of chains; those of the first problem come first."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "problems", self.problems or (self.problem,))
 
 
-Deconstruction = Callable[[Situation], Ints]
-"""Returns (chains, K, M) int32: distinct customers in the order in which they are to be reinserted. There may be fewer
-than K where time is up. One that has an attribute `on_device` which is true gets the view as the engine has it,
-tensors on a GPU, and may answer with such a tensor; its method `unbroken`, if it has one, tells the seconds that the
-last of its calls to have ended took without looking at the clock, so that none is begun that would end too late; it is
-asked while others may be under way, and does not wait for them. One that has an attribute
-`batched` which is true may be shown several problems at once (`ndsvrp.solve_set`); others are shown one at a time."""
+@runtime_checkable
+class Ruin(Protocol):
+    """Chooses the customers to remove, and states its capabilities. A subclass inherits the defaults given here."""
+
+    on_device: bool = False
+    """Accepts the view as the engine holds it, tensors on a GPU, and may return such a tensor."""
+    batched: bool = False  #: accepts several problems at once (`ndsvrp.solve_set`)
+
+    def __call__(self, request: RuinRequest) -> Ints:
+        """Return (chains, K, M) int32: distinct customers, in insertion order; fewer than K after the deadline."""
+        ...
+
+    def expected_seconds(self) -> float | None:
+        """Return how long the next call will run without checking the deadline; None if unknown.
+
+        The search starts no call that would end too late. This method must not wait for calls in progress.
+        """
+        return None
+
+
+RuinFunction = Callable[[RuinRequest], Ints]
+
+
+@dataclass(frozen=True)
+class FunctionRuin(Ruin):
+    """A plain function as a ruin, with the default capabilities."""
+
+    function: RuinFunction
+
+    def __call__(self, request: RuinRequest) -> Ints:
+        """Call the function."""
+        return self.function(request)
+
+
+def as_ruin(ruin: Ruin | RuinFunction) -> Ruin:
+    """Return a ruin unchanged, and a plain function as one."""
+    if isinstance(ruin, Ruin):
+        return ruin
+    if stated := [name for name in CAPABILITIES if hasattr(ruin, name)]:
+        raise NdsError(f"a ruin with {stated[0]} needs all of {', '.join(CAPABILITIES)}: derive it from ndsvrp.Ruin")
+    return FunctionRuin(ruin)

@@ -12,7 +12,7 @@ import numpy as np
 from ndsvrp.engine.base import Engine, Ints, Numbers, Recipe, State
 from ndsvrp.metric import Floats
 from ndsvrp.problem import Problem
-from ndsvrp.ruin import Deconstruction, Situation
+from ndsvrp.ruin import Ruin, RuinRequest
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.result import Progress, TracePoint
 from ndsvrp.search.settings import Settings
@@ -46,10 +46,10 @@ class Search:
     settings: Settings
     budget: Budget  #: of all problems together
     seed: int
-    deconstruction: Deconstruction | None = None  #: None: the rule named by the settings, inside the engine
+    ruin: Ruin | None = None  #: None: the rule named by the settings, inside the engine
     init: Solution | None = None
     start_rounds: int = 100  #: of improving the start; see `improve_start`
-    threads: int = 1  #: for the deconstruction
+    threads: int = 1  #: for the ruin
     callback: Callable[[Progress], None] | None = None
     traces: list[list[TracePoint]] = field(init=False)  #: one per problem
     iteration: int = field(default=0, init=False)  #: the last one begun
@@ -67,7 +67,7 @@ class Search:
         settings, engine, chains = self.settings, self.engine, self.settings.chains
         sides = [problem.side() for problem in self.problems]  # temperatures are given for a box of side 1
         cooling = [ExponentialCooling(settings.hot * side, settings.cold * side) for side in sides]
-        if self.deconstruction is not None:  # rules look at the problem itself
+        if self.ruin is not None:  # rules look at the problem itself
             self.coordinates = np.concatenate([augmentations(problem, chains) for problem in self.problems])  # line 3
         recipe = self._recipe()
         which, number = np.divmod(np.arange(chains * len(self.problems), dtype=np.int32), np.int32(chains))
@@ -127,11 +127,12 @@ class Search:
         return stopped or self.budget.spent(self.iteration) or ("time" if self._too_late() else None)
 
     def _ahead(self) -> int:
-        """Iterations that may be under way, unseen, when another is launched. Of a deconstruction that does not say how
-        long it takes nobody knows whether it would still end in time."""
-        asked = self.deconstruction
-        says = self.budget.seconds is None or hasattr(asked, "unbroken")
-        waits = asked is not None and not (getattr(asked, "on_device", False) and says)
+        """Iterations that may be under way, unseen, when another is launched. Without a duration estimate, never run
+        ahead of a deadline."""
+        ruin = self.ruin
+        waits = ruin is not None and not (
+            ruin.on_device and (self.budget.seconds is None or ruin.expected_seconds() is not None)
+        )
         known = self._pace is not None  # how long they take
         return int(self.engine.runs_ahead and known and not waits and not self.budget.depends_on_results)
 
@@ -139,30 +140,29 @@ class Search:
         """A network on a GPU does not stop half way: it is not asked again if, by what its last call took, it would
         end after the time limit. What follows it does stop half way. While iterations are under way, nobody knows when
         its turn comes: it is asked only if there is time for two more after them."""
-        unbroken = getattr(self.deconstruction, "unbroken", None)
-        if self.budget.seconds is None or unbroken is None:
+        expected = None if self.ruin is None else self.ruin.expected_seconds()
+        if self.budget.seconds is None or expected is None:
             return False
-        ends = self.budget.elapsed() + unbroken()
+        ends = self.budget.elapsed() + expected
         if self._under_way and self._pace is not None:
             ends = max(ends, self._seen_at + (len(self._under_way) + 2) * self._pace)
         return bool(ends >= self.budget.seconds)
 
     def _removals(self, state: State, recipe: Recipe) -> Ints | None:
-        if self.deconstruction is None:
+        if self.ruin is None:
             return None
-        on_device = getattr(self.deconstruction, "on_device", False)
-        view = self.engine.device_view(state) if on_device else self.engine.view(state)
-        situation = Situation(
+        view = self.engine.device_view(state) if self.ruin.on_device else self.engine.view(state)
+        request = RuinRequest(
             self.problems[0], self.coordinates, view, self.settings.rollouts,
             recipe.removals, np.random.default_rng((self.seed, self.iteration, 0)), self.threads,
             self.budget.deadline, tuple(self.problems),
         )  # fmt: skip
-        return self.deconstruction(situation)
+        return self.ruin(request)
 
     def _recipe(self) -> Recipe:
         s = self.settings
         return Recipe(
-            rule=None if self.deconstruction is not None else s.ruin,  # type: ignore[arg-type]
+            rule=None if self.ruin is not None else s.ruin,  # type: ignore[arg-type]
             removals=min(s.removals, self.problems[0].customers),
             orders=s.orders, sorted_orders=s.sorted_orders, all_routes=s.scope == "all",
             blink=s.blink, open_route=s.open_route,

@@ -14,7 +14,7 @@ from ndsvrp.engine.base import Engine
 from ndsvrp.errors import InstanceError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
-from ndsvrp.ruin import RULES, Deconstruction
+from ndsvrp.ruin import RULES, Ruin, RuinFunction, as_ruin
 from ndsvrp.search import settings as presets
 from ndsvrp.search.asa import Search
 from ndsvrp.search.result import Progress, Result, TracePoint
@@ -41,9 +41,9 @@ class Plan:
     device: str
     threads: int
     settings: Settings
-    model: str | Path | Deconstruction | None = None  #: with the ruin 'policy': by name or path, or loaded
+    model: str | Path | Ruin | RuinFunction | None = None  #: with the ruin 'policy': by name or path, or loaded
 
-    def load(self) -> Deconstruction | None:
+    def load(self) -> Ruin | RuinFunction | None:
         """The model, loaded; None if rules take solutions apart."""
         if isinstance(self.model, str | Path):
             return models.load(self.model, self.device)
@@ -64,8 +64,8 @@ def plan(
     problem: Problem,
     *,
     solver: str = "auto",
-    ruin: str | Deconstruction | None = None,
-    model: str | Path | Deconstruction | None = None,
+    ruin: str | Ruin | RuinFunction | None = None,
+    model: str | Path | Ruin | RuinFunction | None = None,
     preset: str = "default",
     device: str = "auto",
     threads: int | None = None,
@@ -118,8 +118,8 @@ def solve(
     target: float | None = None,
     seed: int = 0,
     solver: str = "auto",
-    ruin: str | Deconstruction | None = None,
-    model: str | Path | Deconstruction | None = None,
+    ruin: str | Ruin | RuinFunction | None = None,
+    model: str | Path | Ruin | RuinFunction | None = None,
     preset: str = "default",
     device: str = "auto",
     threads: int | None = None,
@@ -162,7 +162,7 @@ def solve_set(
     patience: int | None = None,
     target: float | None = None,
     seed: int = 0,
-    ruin: str | Deconstruction | None = None,
+    ruin: str | Ruin | RuinFunction | None = None,
     callback: Callable[[Progress], None] | None = None,
     **how: Any,
 ) -> list[Result | NoSolutionError]:
@@ -175,7 +175,7 @@ def solve_set(
     and iterations; a learned policy draws other random numbers in a batch.
 
     Only problems alike are searched together: of one size and variant, with or without a limit on vehicles. A function
-    of one's own that is not `batched` (see `ndsvrp.Deconstruction`) is shown one problem after the other, and so are
+    of one's own that is not `batched` (see `ndsvrp.Ruin`) is shown one problem after the other, and so are
     problems with a matrix to any function and policy.
 
     A problem whose fleet could not be made to serve everybody has a NoSolutionError in the place of its result; so have
@@ -197,7 +197,7 @@ def solve_set(
         if chosen.model not in loaded:
             loaded[chosen.model] = chosen.load()
         model = ruin if callable(ruin) else loaded[chosen.model]
-        if model is not None and not (first.distance is None and getattr(model, "batched", False)):
+        if model is not None and not (first.distance is None and as_ruin(model).batched):
             most = 1
         ready.append((members, most, replace(chosen, model=model)))
     try:
@@ -238,14 +238,14 @@ def _search(
         chosen.settings,
         budget,
         seed,
-        deconstruction=chosen.load(),
+        ruin=None if chosen.model is None else as_ruin(chosen.model),  # type: ignore[arg-type]
         init=init,
         start_rounds=0 if chosen.solver == "sisr" else 100,
         threads=chosen.threads,
         callback=callback,
     )
     try:
-        if chosen.device == "cuda" and (chosen.model is None or getattr(chosen.model, "on_device", False)):
+        if chosen.device == "cuda" and (search.ruin is None or search.ruin.on_device):
             search.rehearse()
         budget.restart()  # the clock runs from here
         stopped = search.run()
@@ -310,7 +310,7 @@ def _warn_of_other_features(problem: Problem, model: models.Model) -> None:
     warnings.warn(message, NdsWarning, stacklevel=4)
 
 
-def _called(what: str | Path | Deconstruction | None) -> str:
+def _called(what: str | Path | Ruin | RuinFunction | None) -> str:
     """A ruin or a model in words."""
     return f"'{what}'" if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
 

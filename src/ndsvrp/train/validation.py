@@ -14,7 +14,7 @@ from ndsvrp.policy.draws import draw
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.policy import Policy
 from ndsvrp.problem import Problem
-from ndsvrp.ruin import Deconstruction
+from ndsvrp.ruin import Ruin
 from ndsvrp.search.solve import solve
 from ndsvrp.train.config import Source, TrainConfig
 from ndsvrp.train.data import instances
@@ -102,11 +102,11 @@ class _Set:
         )
         return float(signal(torch.as_tensor(change), scale=False).reward.mean())
 
-    def _cost(self, ruin: str | Deconstruction) -> float:
+    def _cost(self, ruin: str | Ruin) -> float:
         """Mean cost that a short search finds."""
         return fmean(self._solve(problem, ruin) for problem in self.searched)
 
-    def _solve(self, problem: Problem, ruin: str | Deconstruction) -> float:
+    def _solve(self, problem: Problem, ruin: str | Ruin) -> float:
         recipe, validation = self.config.train, self.config.validation
         return solve(
             problem, iterations=validation.search_iterations, seed=validation.seed, solver="nds", ruin=ruin,
