@@ -8,14 +8,14 @@ using namespace nds;
 
 constexpr i32 kHead = 16, kChunk = 64;  // numbers per head; nodes that a warp weighs at once
 constexpr float kScale = 0.25f, kExponent = kScale * 1.4426950408889634f;
-constexpr float kNobody = 1e30f;  // a logarithm that nothing comes up to
-constexpr i32 kByHand = 1;        // of 8 exponentials
+constexpr float kNobody = 1e30f;   // a logarithm that nothing comes up to
+constexpr i32 kPolynomialOf8 = 1;  // of 8 exponentials
 
 namespace {
 
-// Two numbers of a result, to column 2 (lane % 4) of a row.
+// Floats2 numbers of a result, to column 2 (lane % 4) of a row.
 NDS_FN void store_pair(bf16* row, i32 lane, float low, float high) {
-  *reinterpret_cast<u32*>(row + lane % 4 * 2) = pair_of(low, high);
+  *reinterpret_cast<u32*>(row + lane % 4 * 2) = to_bf16x2(low, high);
 }
 
 struct Head {
@@ -38,10 +38,10 @@ struct Asking {
     for (i32 i = 0; i < 8; ++i) whole[i / 4][i % 4] = 0.0f;
   }
   // 16 nodes, of which `left` are there at all.
-  NDS_FN void hear(const Rows& keys, const Rows& values, i32 row, i32 left, i32 lane) {
+  NDS_FN void hear(const SharedRows& keys, const SharedRows& values, i32 row, i32 left, i32 lane) {
     u32 key[4], value[4], chance[2][4], ones[2] = {kOnes, kOnes};
-    load_right_turned(key, keys, row, lane);
-    load_right(value, values, row, lane);
+    load_b_transposed(key, keys, row, lane);
+    load_b(value, values, row, lane);
     if (left < 16) {
       for (i32 i = 0; i < 2; ++i) {
         const i32 there = left - 8 * i - lane % 4 * 2;
@@ -51,30 +51,30 @@ struct Asking {
 #pragma unroll
     for (i32 u = 0; u < 2; ++u) {
       float score[2][4];
-      product(score[0], query[u], key[0], key[1]);
-      product(score[1], query[u], key[2], key[3]);
+      mma(score[0], query[u], key[0], key[1]);
+      mma(score[1], query[u], key[2], key[3]);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) {
         float& s = score[i / 4][i % 4];
-        s = power_of_two<kByHand>(s * kExponent - shift[u][i % 4 / 2], i);
+        s = mixed_exp2<kPolynomialOf8>(s * kExponent - shift[u][i % 4 / 2], i);
       }
-      as_left(chance[u], score[0], score[1]);
+      to_fragment_a(chance[u], score[0], score[1]);
     }
 #pragma unroll
     for (i32 u = 0; u < 2; ++u) {
-      multiply(heard[u][0], chance[u], value[0], value[1]);
-      multiply(heard[u][1], chance[u], value[2], value[3]);
-      multiply(whole[u], chance[u], ones[0], ones[1]);
+      mma_accumulate(heard[u][0], chance[u], value[0], value[1]);
+      mma_accumulate(heard[u][1], chance[u], value[2], value[3]);
+      mma_accumulate(whole[u], chance[u], ones[0], ones[1]);
     }
   }
-  NDS_FN void find_most(float (&most)[2][2], const Rows& keys, i32 row, i32 lane) const {
+  NDS_FN void find_most(float (&most)[2][2], const SharedRows& keys, i32 row, i32 lane) const {
     u32 key[4];
-    load_right_turned(key, keys, row, lane);
+    load_b_transposed(key, keys, row, lane);
 #pragma unroll
     for (i32 i = 0; i < 4; ++i) {
       float score[4];
-      product(score, query[i / 2], key[i % 2 * 2], key[i % 2 * 2 + 1]);
-      for (i32 n = 0; n < 4; ++n) most[i / 2][n / 2] = larger(most[i / 2][n / 2], score[n]);
+      mma(score, query[i / 2], key[i % 2 * 2], key[i % 2 * 2 + 1]);
+      for (i32 n = 0; n < 4; ++n) most[i / 2][n / 2] = fmaxf(most[i / 2][n / 2], score[n]);
     }
   }
   NDS_FN bool is_apt() const {
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
                       i32 width, i32 heads, i32 parts, i32 staged) {
   const Head head(i32(blockIdx.x) / parts, heads);
   const i32 lane = i32(threadIdx.x) % 32, warp = i32(threadIdx.x) / 32;
-  const Rows keys{shared_memory()}, values{shared_memory() + staged * 32};
+  const SharedRows keys{shared_memory()}, values{shared_memory() + staged * 32};
   i32* again = reinterpret_cast<i32*>(shared_memory() + staged * 64);
   const bf16* from = all + head.instance * nodes * 3 * width + head.number * kHead;
   if (threadIdx.x == 0) *again = 0;
@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       // Beyond the last: its key once more, so that no score is any higher, and no value.
       const bf16* at = from + i64(least(node, nodes - 1)) * 3 * width + half * 8;
       keys.put(row, half, load(at + width));
-      values.put(row, half, node < nodes ? load(at + 2 * width) : Eight{});
+      values.put(row, half, node < nodes ? load(at + 2 * width) : Bf16x8{});
     }
     sync_block();
   };
@@ -158,13 +158,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       float most[2][2] = {{-kNobody, -kNobody}, {-kNobody, -kNobody}};
       for_all(unit >= units, [&](i32 row, i32) { asking.find_most(most, keys, row, lane); });
       for (i32 i = 0; i < 4; ++i)
-        asking.shift[i / 2][i % 2] = most_of_row(most[i / 2][i % 2]) * kExponent;
+        asking.shift[i / 2][i % 2] = max_over_row(most[i / 2][i % 2]) * kExponent;
     }
     if (unit >= units) continue;
 #pragma unroll
     for (i32 i = 0; i < 4; ++i) {
       const i32 u = i / 2, r = i % 2, row = first + 16 * u + 8 * r;
-      const float whole = asking.whole[u][2 * r], part = inverse_of(whole);
+      const float whole = asking.whole[u][2 * r], part = fast_reciprocal(whole);
       if (row >= nodes) continue;
       bf16* to = out + (head.instance * nodes + row) * width + head.number * kHead;
 #pragma unroll
@@ -174,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       }
       if (lane % 4 == 0 && logarithms) {
         logarithms[(head.instance * heads + head.number) * nodes + row] =
-            asking.shift[u][r] + log_of_two(whole);
+            asking.shift[u][r] + fast_log2(whole);
       }
     }
   }
@@ -184,8 +184,8 @@ namespace {
 
 // What the backward pass has in shared memory.
 struct Known {
-  Rows queries, keys, values, slopes;  // slopes: of what was heard
-  float *logarithms, *along;           // along: of each node, slope times what it heard
+  SharedRows queries, keys, values, slopes;  // slopes: of what was heard
+  float *logarithms, *along;                 // along: of each node, slope times what it heard
   i32 nodes, lane;
 };
 
@@ -205,10 +205,10 @@ NDS_FN void store_rows(const Known& k, i32 row, const float (&slopes)[2][2][4], 
 // One pair of nodes: its chance in place of its score; the slope of its score in place of that of
 // its chance.
 NDS_FN void slope_of(float& score, float& toward, float logarithm, float along) {
-  score = power_of_two(score * kExponent - logarithm);
+  score = fast_exp2(score * kExponent - logarithm);
   toward = score * (toward - along);
 }
-struct __align__(8) Two {
+struct __align__(8) Floats2 {
   float value[2];
 };
 
@@ -218,25 +218,25 @@ NDS_FN void keys_and_values(const Known& k, i32 row, bf16* to, i32 width) {
   float to_key[2][2][4] = {}, to_value[2][2][4] = {};
 #pragma unroll
   for (i32 t = 0; t < 2; ++t) {
-    load_left(key[t], k.keys, row + 16 * t, k.lane);
-    load_left(value[t], k.values, row + 16 * t, k.lane);
+    load_a(key[t], k.keys, row + 16 * t, k.lane);
+    load_a(value[t], k.values, row + 16 * t, k.lane);
   }
   for (i32 begin = 0; begin < k.nodes; begin += 16) {
     u32 query[4], slope[4], query_turned[4], slope_turned[4];
-    load_right(query, k.queries, begin, k.lane);
-    load_right(slope, k.slopes, begin, k.lane);
-    load_right_turned(query_turned, k.queries, begin, k.lane);
-    load_right_turned(slope_turned, k.slopes, begin, k.lane);
+    load_b(query, k.queries, begin, k.lane);
+    load_b(slope, k.slopes, begin, k.lane);
+    load_b_transposed(query_turned, k.queries, begin, k.lane);
+    load_b_transposed(slope_turned, k.slopes, begin, k.lane);
     float score[2][2][4], toward[2][2][4];
 #pragma unroll
     for (i32 n = 0; n < 2; ++n) {
       const i32 at = begin + 8 * n + k.lane % 4 * 2;
-      const Two logarithm = *reinterpret_cast<const Two*>(k.logarithms + at);
-      const Two along = *reinterpret_cast<const Two*>(k.along + at);
+      const Floats2 logarithm = *reinterpret_cast<const Floats2*>(k.logarithms + at);
+      const Floats2 along = *reinterpret_cast<const Floats2*>(k.along + at);
 #pragma unroll
       for (i32 t = 0; t < 2; ++t) {
-        product(score[t][n], key[t], query_turned[2 * n], query_turned[2 * n + 1]);
-        product(toward[t][n], value[t], slope_turned[2 * n], slope_turned[2 * n + 1]);
+        mma(score[t][n], key[t], query_turned[2 * n], query_turned[2 * n + 1]);
+        mma(toward[t][n], value[t], slope_turned[2 * n], slope_turned[2 * n + 1]);
 #pragma unroll
         for (i32 i = 0; i < 4; ++i)
           slope_of(score[t][n][i], toward[t][n][i], logarithm.value[i % 2], along.value[i % 2]);
@@ -245,12 +245,12 @@ NDS_FN void keys_and_values(const Known& k, i32 row, bf16* to, i32 width) {
 #pragma unroll
     for (i32 t = 0; t < 2; ++t) {
       u32 left[4];
-      as_left(left, score[t][0], score[t][1]);
-      multiply(to_value[t][0], left, slope[0], slope[1]);
-      multiply(to_value[t][1], left, slope[2], slope[3]);
-      as_left(left, toward[t][0], toward[t][1]);
-      multiply(to_key[t][0], left, query[0], query[1]);
-      multiply(to_key[t][1], left, query[2], query[3]);
+      to_fragment_a(left, score[t][0], score[t][1]);
+      mma_accumulate(to_value[t][0], left, slope[0], slope[1]);
+      mma_accumulate(to_value[t][1], left, slope[2], slope[3]);
+      to_fragment_a(left, toward[t][0], toward[t][1]);
+      mma_accumulate(to_key[t][0], left, query[0], query[1]);
+      mma_accumulate(to_key[t][1], left, query[2], query[3]);
     }
   }
   store_rows(k, row, to_key, kScale, to + width, width);
@@ -263,8 +263,8 @@ NDS_FN void queries(const Known& k, i32 row, bf16* to, i32 width) {
   float to_query[2][2][4] = {}, logarithm[2][2], along[2][2];
 #pragma unroll
   for (i32 t = 0; t < 2; ++t) {
-    load_left(query[t], k.queries, row + 16 * t, k.lane);
-    load_left(slope[t], k.slopes, row + 16 * t, k.lane);
+    load_a(query[t], k.queries, row + 16 * t, k.lane);
+    load_a(slope[t], k.slopes, row + 16 * t, k.lane);
 #pragma unroll
     for (i32 r = 0; r < 2; ++r) {
       logarithm[t][r] = k.logarithms[row + 16 * t + 8 * r + k.lane / 4];
@@ -273,16 +273,16 @@ NDS_FN void queries(const Known& k, i32 row, bf16* to, i32 width) {
   }
   for (i32 begin = 0; begin < k.nodes; begin += 16) {
     u32 key[4], key_turned[4], value_turned[4];
-    load_right(key, k.keys, begin, k.lane);
-    load_right_turned(key_turned, k.keys, begin, k.lane);
-    load_right_turned(value_turned, k.values, begin, k.lane);
+    load_b(key, k.keys, begin, k.lane);
+    load_b_transposed(key_turned, k.keys, begin, k.lane);
+    load_b_transposed(value_turned, k.values, begin, k.lane);
 #pragma unroll
     for (i32 t = 0; t < 2; ++t) {
       float score[2][4], toward[2][4];
 #pragma unroll
       for (i32 n = 0; n < 2; ++n) {
-        product(score[n], query[t], key_turned[2 * n], key_turned[2 * n + 1]);
-        product(toward[n], slope[t], value_turned[2 * n], value_turned[2 * n + 1]);
+        mma(score[n], query[t], key_turned[2 * n], key_turned[2 * n + 1]);
+        mma(toward[n], slope[t], value_turned[2 * n], value_turned[2 * n + 1]);
 #pragma unroll
         for (i32 i = 0; i < 4; ++i)
           slope_of(score[n][i], toward[n][i], logarithm[t][i / 2], along[t][i / 2]);
@@ -293,9 +293,9 @@ NDS_FN void queries(const Known& k, i32 row, bf16* to, i32 width) {
           if (begin + i / 4 * 8 + k.lane % 4 * 2 + i % 2 >= k.nodes) toward[i / 4][i % 4] = 0.0f;
       }
       u32 left[4];
-      as_left(left, toward[0], toward[1]);
-      multiply(to_query[t][0], left, key[0], key[1]);
-      multiply(to_query[t][1], left, key[2], key[3]);
+      to_fragment_a(left, toward[0], toward[1]);
+      mma_accumulate(to_query[t][0], left, key[0], key[1]);
+      mma_accumulate(to_query[t][1], left, key[2], key[3]);
     }
   }
   store_rows(k, row, to_query, kScale, to, width);
@@ -329,11 +329,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     float along = 0.0f;
 #pragma unroll
     for (i32 half = 0; half < 2; ++half) {
-      k.queries.put(row, half, there ? load(all + here + half * 8) : Eight{});
-      k.keys.put(row, half, there ? load(all + here + width + half * 8) : Eight{});
-      k.values.put(row, half, there ? load(all + here + 2 * width + half * 8) : Eight{});
-      const Eight slope = there ? load(gradient + beside + half * 8) : Eight{};
-      const Eight heard = there ? load(out + beside + half * 8) : Eight{};
+      k.queries.put(row, half, there ? load(all + here + half * 8) : Bf16x8{});
+      k.keys.put(row, half, there ? load(all + here + width + half * 8) : Bf16x8{});
+      k.values.put(row, half, there ? load(all + here + 2 * width + half * 8) : Bf16x8{});
+      const Bf16x8 slope = there ? load(gradient + beside + half * 8) : Bf16x8{};
+      const Bf16x8 heard = there ? load(out + beside + half * 8) : Bf16x8{};
       k.slopes.put(row, half, slope);
       float a[8], b[8];
       unpack(slope, a);

@@ -2,8 +2,8 @@
 // instance, and these are the rows of every matrix here. Weights, keys, values and pointers come as
 // right sides of products (tiles.hpp), a tile of 16 x 16 after the other in the order in which they
 // are used, so that a lane reads its part with one load, some tiles ahead. The warps of a block are
-// never far from each other: what one has read the others find in the cache. `pack.cu` puts them
-// in order, `policy/decoding.py` launches; the plain form is `rollout.sample`.
+// never far from each other: what one has read the others find in the cache. `decoder_tiles.cu`
+// puts them in order, `policy/decoding.py` launches; the plain form is `rollout.sample`.
 //
 // Exponentials are taken as they are, without looking for the highest first: only where their sum
 // is far from 1 it is looked for, and everything is done again.
@@ -11,68 +11,42 @@
 // A selection is drawn in one pass over the customers: of eight at a time, one takes the place of
 // whom was drawn so far with the probability that it has among all seen. The numbers by which this
 // is decided come from the one uniform number that the selection is given.
-#include "decoder.hpp"
+#include "decoder_layout.hpp"
 
 namespace nds {
 inline namespace NDS_ISA {
 
-constexpr i32 kSets = NDS_SETS;  // of 16 rollouts, in a warp
-constexpr i32 kSpan = 64;        // customers that attention takes at once
-constexpr i32 kPair = 32;        // customers that the pointer takes at once
+constexpr i32 kRowTiles = NDS_SETS;  // of 16 rollouts, in a warp
+constexpr i32 kSpan = 64;            // customers that attention takes at once
+constexpr i32 kPair = 32;            // customers that the pointer takes at once
 constexpr float kLog2E = 1.44269504f, kLn2 = 0.69314718f;
 constexpr float kClip = NDS_CLIP * kLog2E;
 constexpr float kNoRoute = -2.0f;  // other than any customer's, also than that of those in none
 constexpr float kTaken = -3e38f;   // the logit of whom a rollout has selected
-constexpr i32 kByHand = 2;         // of 8 exponentials of attention
+constexpr i32 kPolynomialOf8 = 2;  // of 8 exponentials of attention
 
 // Layers and biases as a lane reads them.
 struct Weights {
-  const Right* rights;
-  const Four* fours;
+  const FragmentB* rights;
+  const Floats4* fours;
 
-  NDS_FN const Right* layer(i32 tile) const { return rights + tile * 32; }
-  NDS_FN const Four* bias(i32 tile) const { return fours + tile * 4; }
+  NDS_FN const FragmentB* layer(i32 tile) const { return rights + tile * 32; }
+  NDS_FN const Floats4* bias(i32 tile) const { return fours + tile * 4; }
 };
-
-#ifdef NDS_EMULATED
-NDS_FN Right load(const Right* from) { return *from; }
-// The signs of two bytes of a word, each in 16 bits: of the lower two bytes, or of the upper.
-NDS_FN u32 signs_of(u32 word, bool upper) {
-  const u32 two = word >> (upper ? 16 : 0);
-  return (two >> 7 & 1u) * 0xffffu | (two >> 15 & 1u) * 0xffff0000u;
-}
-#else
-NDS_FN Right load(const Right* from) {
-  Right r;
-  // Volatile, so that it stays where it is: moved, it costs registers that are not there.
-  asm volatile("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r.word[0]), "=r"(r.word[1]), "=r"(r.word[2]), "=r"(r.word[3])
-               : "l"(from));
-  return r;
-}
-NDS_FN u32 signs_of(u32 word, bool upper) {
-  u32 signs;
-  if (upper)
-    asm("prmt.b32 %0, %1, 0, 0xbbaa;" : "=r"(signs) : "r"(word));
-  else
-    asm("prmt.b32 %0, %1, 0, 0x9988;" : "=r"(signs) : "r"(word));
-  return signs;
-}
-#endif
 
 // Tiles one after the other, read ahead. Behind the last of all there must be room for that.
 template <i32 ahead> struct Stream {
-  const Right* at;
-  Right fetched[ahead];
+  const FragmentB* at;
+  FragmentB fetched[ahead];
 
-  NDS_FN explicit Stream(const Right* from) : at(from) {
+  NDS_FN explicit Stream(const FragmentB* from) : at(from) {
 #pragma unroll
-    for (i32 i = 0; i < ahead; ++i) fetched[i] = load(at + i * 32);
+    for (i32 i = 0; i < ahead; ++i) fetched[i] = load_read_only(at + i * 32);
   }
   // The i-th from where it is, for `use`; its place is then free for another.
   template <class Use> NDS_FN void give(i32 i, Use use) {
     use(fetched[i % ahead]);
-    fetched[i % ahead] = load(at + (i + ahead) * 32);
+    fetched[i % ahead] = load_read_only(at + (i + ahead) * 32);
   }
   NDS_FN void pass(i32 count) { at += count * 32; }  // a multiple of `ahead`
 };
@@ -83,7 +57,7 @@ NDS_FN constexpr i32 ahead_of(i32 count) {
   return most;
 }
 
-NDS_FN float sigmoid(float x) { return 0.5f + 0.5f * tanh_of(0.5f * x); }
+NDS_FN float sigmoid(float x) { return 0.5f + 0.5f * fast_tanh(0.5f * x); }
 
 NDS_FN u32 mixed(u32 x) {
   x ^= x >> 16, x *= 0x7feb352du;
@@ -95,13 +69,15 @@ NDS_FN float chance_of(u32 bits) { return __int_as_float(i32(bits >> 9 | 0x3f800
 
 // What a warp has in shared memory, by lane.
 struct Own {
-  Left* lefts;  // of the lane: each set's hidden states, then its scratch
-  u32* words;   // taken: per set and span a word for every lane
+  FragmentA* lefts;  // of the lane: each set's hidden states, then its scratch
+  u32* words;        // taken: per set and span a word for every lane
   i32 spans, lane;
 
-  static constexpr i32 kLefts = 2 * kTiles;
-  NDS_FN Left& hidden(i32 q, i32 k) const { return lefts[(q * kLefts + k) * 32]; }
-  NDS_FN Left& scratch(i32 q, i32 k) const { return lefts[(q * kLefts + kTiles + k) * 32]; }
+  static constexpr i32 kLefts = 2 * kWidthTiles;
+  NDS_FN FragmentA& hidden(i32 q, i32 k) const { return lefts[(q * kLefts + k) * 32]; }
+  NDS_FN FragmentA& scratch(i32 q, i32 k) const {
+    return lefts[(q * kLefts + kWidthTiles + k) * 32];
+  }
   // A lane's customers of a span, of two rows. Their bits stand such that, moved up by i, those of
   // customers 8 i + 2 t and 8 i + 2 t + 1 are the signs of the lower two bytes for row g, and of
   // the upper two for row g + 8.
@@ -124,7 +100,7 @@ struct Draw {
   float sum = 0.0f, goal = 0.0f, weight[8] = {};  // goal: where in the sum of the eight it is
   i32 pair = 0, customer = 0;
 
-  // Eight more.
+  // Bf16x8 more.
   NDS_FN void see(const float (&more)[8], i32 number) {
     const float first = (more[0] + more[1]) + (more[2] + more[3]);
     const float all = first + ((more[4] + more[5]) + (more[6] + more[7]));
@@ -167,9 +143,9 @@ struct Draw {
 };
 
 // Sums that begin with a bias.
-NDS_FN void begin(Sum (&sum)[kSets], Four bias) {
+NDS_FN void begin(Accumulator (&sum)[kRowTiles], Floats4 bias) {
 #pragma unroll
-  for (i32 q = 0; q < kSets; ++q) {
+  for (i32 q = 0; q < kRowTiles; ++q) {
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] = bias.value[i / 4 * 2 + i % 2];
   }
@@ -177,19 +153,19 @@ NDS_FN void begin(Sum (&sum)[kSets], Four bias) {
 
 // A layer: `given(q, k)` on the left, `done(j, sums)` with 16 outputs of all sets.
 template <i32 inputs, i32 outputs, class Given, class Done>
-NDS_FN void layer(const Right* weight, const Four* bias, Given given, Done done) {
+NDS_FN void layer(const FragmentB* weight, const Floats4* bias, Given given, Done done) {
   Stream<ahead_of(inputs)> stream(weight);
-  Four next = *bias;
+  Floats4 next = *bias;
 #pragma unroll 1
   for (i32 j = 0; j < outputs; ++j) {
-    Sum sum[kSets];
+    Accumulator sum[kRowTiles];
     begin(sum, next);
     next = bias[(j + 1) * 4];
 #pragma unroll
     for (i32 k = 0; k < inputs; ++k) {
-      stream.give(k, [&](const Right& right) {
+      stream.give(k, [&](const FragmentB& right) {
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q) multiply(sum[q], given(q, k), right);
+        for (i32 q = 0; q < kRowTiles; ++q) mma_accumulate(sum[q], given(q, k), right);
       });
     }
     stream.pass(inputs);
@@ -198,22 +174,22 @@ NDS_FN void layer(const Right* weight, const Four* bias, Given given, Done done)
 }
 
 // The GRU (Network.recall); fed: of each row, by the customer selected last.
-NDS_FN void recall(const Own& own, const Weights& weights, const bf16* const (&fed)[kSets][2]) {
-  const Four* bias = weights.bias(Biases::recall);
-  Left hidden[kSets][kTiles];
+NDS_FN void recall(const Own& own, const Weights& weights, const bf16* const (&fed)[kRowTiles][2]) {
+  const Floats4* bias = weights.bias(Biases::gru);
+  FragmentA hidden[kRowTiles][kWidthTiles];
 #pragma unroll
-  for (i32 i = 0; i < kSets * kTiles; ++i)
-    hidden[i / kTiles][i % kTiles] = own.hidden(i / kTiles, i % kTiles);
-  Stream<ahead_of(kTiles)> stream(weights.layer(Layers::recall));
+  for (i32 i = 0; i < kRowTiles * kWidthTiles; ++i)
+    hidden[i / kWidthTiles][i % kWidthTiles] = own.hidden(i / kWidthTiles, i % kWidthTiles);
+  Stream<ahead_of(kWidthTiles)> stream(weights.layer(Layers::gru));
 #pragma unroll 1
-  for (i32 j = 0; j < kTiles; ++j) {
-    u32 input[kSets][4][3];  // [set][as in Left][reset, update, new]
-    Sum gate[3][kSets];
+  for (i32 j = 0; j < kWidthTiles; ++j) {
+    u32 input[kRowTiles][4][3];  // [set][as in FragmentA][reset, update, new]
+    Accumulator gate[3][kRowTiles];
 #pragma unroll
     for (i32 i = 0; i < 3; ++i) {
       begin(gate[i], bias[(3 * j + i) * 4]);
 #pragma unroll
-      for (i32 q = 0; q < kSets; ++q) {
+      for (i32 q = 0; q < kRowTiles; ++q) {
 #pragma unroll
         for (i32 n = 0; n < 4; ++n) {
           const bf16* from = fed[q][n % 2] + i * NDS_WIDTH + 16 * j + n / 2 * 8;
@@ -224,71 +200,72 @@ NDS_FN void recall(const Own& own, const Weights& weights, const bf16* const (&f
 #pragma unroll
     for (i32 i = 0; i < 3; ++i) {
 #pragma unroll
-      for (i32 k = 0; k < kTiles; ++k) {
-        stream.give(i * kTiles + k, [&](const Right& right) {
+      for (i32 k = 0; k < kWidthTiles; ++k) {
+        stream.give(i * kWidthTiles + k, [&](const FragmentB& right) {
 #pragma unroll
-          for (i32 q = 0; q < kSets; ++q) multiply(gate[i][q], hidden[q][k], right);
+          for (i32 q = 0; q < kRowTiles; ++q) mma_accumulate(gate[i][q], hidden[q][k], right);
         });
       }
     }
-    stream.pass(3 * kTiles);
+    stream.pass(3 * kWidthTiles);
 #pragma unroll
-    for (i32 q = 0; q < kSets; ++q) {
-      Sum h = as_sum(own.hidden(q, j));
+    for (i32 q = 0; q < kRowTiles; ++q) {
+      Accumulator h = to_accumulator(own.hidden(q, j));
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) {
         const u32(&from)[3] = input[q][i / 4 * 2 + i % 4 / 2];
-        auto of = [&](i32 n) { return (i % 2 ? high_of(from[n]) : low_of(from[n])); };
+        auto of = [&](i32 n) { return (i % 2 ? high_float(from[n]) : low_float(from[n])); };
         auto at = [&](i32 n) { return gate[n][q].at[i / 4][i % 4]; };
         float& value = h.at[i / 4][i % 4];
-        const float fresh = tanh_of(of(2) + sigmoid(of(0) + at(0)) * at(2));
+        const float fresh = fast_tanh(of(2) + sigmoid(of(0) + at(0)) * at(2));
         value = fresh + sigmoid(of(1) + at(1)) * (value - fresh);
       }
-      own.scratch(q, j) = as_left(h);
+      own.scratch(q, j) = to_fragment_a(h);
     }
   }
 #pragma unroll
-  for (i32 i = 0; i < kSets * kTiles; ++i)
-    own.hidden(i / kTiles, i % kTiles) = own.scratch(i / kTiles, i % kTiles);
+  for (i32 i = 0; i < kRowTiles * kWidthTiles; ++i)
+    own.hidden(i / kWidthTiles, i % kWidthTiles) = own.scratch(i / kWidthTiles, i % kWidthTiles);
 }
 
 // Questions of all heads, to `scratch`.
 NDS_FN void ask(const Own& own, const Weights& weights) {
-  layer<kTiles, kTiles>(
+  layer<kWidthTiles, kWidthTiles>(
       weights.layer(Layers::query), weights.bias(Biases::query),
       [&](i32 q, i32 k) { return own.hidden(q, k); },
-      [&](i32 j, Sum(&sum)[kSets]) {
+      [&](i32 j, Accumulator(&sum)[kRowTiles]) {
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q) {
+        for (i32 q = 0; q < kRowTiles; ++q) {
           for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] *= 0.25f * kLog2E;  // 1 / sqrt(16)
-          own.scratch(q, j) = as_left(sum[q]);
+          own.scratch(q, j) = to_fragment_a(sum[q]);
         }
       });
 }
 
 // Keys and values of kSpan customers.
 struct Span {
-  Right keys[4], values[4];
+  FragmentB keys[4], values[4];
 
   Span() = default;
-  NDS_FN explicit Span(const Right* from) {
+  NDS_FN explicit Span(const FragmentB* from) {
 #pragma unroll
-    for (i32 i = 0; i < 4; ++i) keys[i] = load(from + 64 * i), values[i] = load(from + 64 * i + 32);
+    for (i32 i = 0; i < 4; ++i)
+      keys[i] = load_read_only(from + 64 * i), values[i] = load_read_only(from + 64 * i + 32);
   }
 };
 
 // The questions of one head, and what they hear of the customers not yet taken.
 struct Listening {
-  Left question[kSets];
-  Sum heard[kSets];
-  float whole[kSets][4];
-  float shift[kSets][4];  // of scores, of the two rows
+  FragmentA question[kRowTiles];
+  Accumulator heard[kRowTiles];
+  float whole[kRowTiles][4];
+  float shift[kRowTiles][4];  // of scores, of the two rows
 
   // Everyone; memory: keys and values in turns. Scores as they are, or `shifted`.
-  template <bool shifted> NDS_FN void listen(const Own& own, const Right* memory) {
+  template <bool shifted> NDS_FN void listen(const Own& own, const FragmentB* memory) {
 #pragma unroll
-    for (i32 q = 0; q < kSets; ++q) {
-      heard[q] = Sum{};
+    for (i32 q = 0; q < kRowTiles; ++q) {
+      heard[q] = Accumulator{};
       for (float& value : whole[q]) value = 0.0f;
     }
     Span here(memory), next;
@@ -302,112 +279,112 @@ struct Listening {
     }
   }
   template <bool shifted> NDS_FN void listen_to(const Span& some, const Own& own, i32 span) {
-    u32 word[kSets];
+    u32 word[kRowTiles];
 #pragma unroll
-    for (i32 q = 0; q < kSets; ++q) word[q] = own.taken(q, span);
+    for (i32 q = 0; q < kRowTiles; ++q) word[q] = own.taken(q, span);
 #pragma unroll
     for (i32 i = 0; i < 4; ++i) {
-      Sum score[kSets];
+      Accumulator score[kRowTiles];
 #pragma unroll
-      for (i32 q = 0; q < kSets; ++q) {
+      for (i32 q = 0; q < kRowTiles; ++q) {
         if (shifted)
-          product(score[q], question[q], some.keys[i], shift[q]);
+          mma(score[q], question[q], some.keys[i], shift[q]);
         else
-          product(score[q], question[q], some.keys[i]);
+          mma(score[q], question[q], some.keys[i]);
       }
-      Left chance[kSets];
+      FragmentA chance[kRowTiles];
 #pragma unroll
-      for (i32 q = 0; q < kSets; ++q) {
+      for (i32 q = 0; q < kRowTiles; ++q) {
 #pragma unroll
         for (i32 n = 0; n < 8; ++n) {
           float& s = score[q].at[n / 4][n % 4];
-          s = power_of_two<kByHand>(s, n);
+          s = mixed_exp2<kPolynomialOf8>(s, n);
         }
-        chance[q] = as_left(score[q]);
+        chance[q] = to_fragment_a(score[q]);
 #pragma unroll
         for (i32 n = 0; n < 4; ++n)
-          chance[q].word[n] &= ~signs_of(word[q] << (2 * i + n / 2), n % 2);
+          chance[q].word[n] &= ~expand_signs(word[q] << (2 * i + n / 2), n % 2);
       }
 #pragma unroll
-      for (i32 q = 0; q < kSets; ++q) {
-        multiply(heard[q], chance[q], some.values[i]);
-        multiply(whole[q], chance[q].word, kOnes, kOnes);
+      for (i32 q = 0; q < kRowTiles; ++q) {
+        mma_accumulate(heard[q], chance[q], some.values[i]);
+        mma_accumulate(whole[q], chance[q].word, kOnes, kOnes);
       }
     }
   }
   NDS_FN bool is_apt() const {
     bool apt = true;
 #pragma unroll
-    for (i32 i = 0; i < 2 * kSets; ++i) apt = apt && in_range(whole[i / 2][i % 2 * 2]);
+    for (i32 i = 0; i < 2 * kRowTiles; ++i) apt = apt && in_range(whole[i / 2][i % 2 * 2]);
     return apt;
   }
   // Shifts by which the highest scores become 0.
-  NDS_FN void find_shift(const Own& own, const Right* memory) {
+  NDS_FN void find_shift(const Own& own, const FragmentB* memory) {
 #pragma unroll
-    for (i32 q = 0; q < kSets; ++q) {
+    for (i32 q = 0; q < kRowTiles; ++q) {
       float top[2] = {kTaken, kTaken};
 #pragma unroll 1
       for (i32 tile = 0; tile < 4 * own.spans; ++tile) {
-        Sum score;
-        product(score, question[q], load(memory + tile * 64));
+        Accumulator score;
+        mma(score, question[q], load_read_only(memory + tile * 64));
         const u32 word = own.taken(q, tile / 4) << tile % 4 * 2;
 #pragma unroll
         for (i32 n = 0; n < 8; ++n) {
-          const u32 signs = signs_of(word << n / 4, n % 4 / 2);
+          const u32 signs = expand_signs(word << n / 4, n % 4 / 2);
           const bool is_taken = signs >> n % 2 * 16 & 1u;
-          if (!is_taken) top[n % 4 / 2] = larger(top[n % 4 / 2], score.at[n / 4][n % 4]);
+          if (!is_taken) top[n % 4 / 2] = fmaxf(top[n % 4 / 2], score.at[n / 4][n % 4]);
         }
       }
 #pragma unroll
-      for (i32 i = 0; i < 4; i += 2) shift[q][i] = shift[q][i + 1] = -most_of_row(top[i / 2]);
+      for (i32 i = 0; i < 4; i += 2) shift[q][i] = shift[q][i + 1] = -max_over_row(top[i / 2]);
     }
   }
 };
 
 // One head: what the questions in `scratch` hear, in their place.
-NDS_FN void hear(const Own& own, const Right* memory, i32 head) {
+NDS_FN void hear(const Own& own, const FragmentB* memory, i32 head) {
   Listening it;
 #pragma unroll
-  for (i32 q = 0; q < kSets; ++q) it.question[q] = own.scratch(q, head);
+  for (i32 q = 0; q < kRowTiles; ++q) it.question[q] = own.scratch(q, head);
   it.listen<false>(own, memory);
   if (__ballot_sync(~0u, !it.is_apt()) != 0) {
     it.find_shift(own, memory);
     it.listen<true>(own, memory);
   }
 #pragma unroll
-  for (i32 q = 0; q < kSets; ++q) {
+  for (i32 q = 0; q < kRowTiles; ++q) {
 #pragma unroll
     for (i32 r = 0; r < 2; ++r) {
-      const float share = inverse_of(it.whole[q][2 * r]);
+      const float share = fast_reciprocal(it.whole[q][2 * r]);
       for (i32 i = 0; i < 4; ++i) it.heard[q].at[i / 2][2 * r + i % 2] *= share;
     }
-    own.scratch(q, head) = as_left(it.heard[q]);
+    own.scratch(q, head) = to_fragment_a(it.heard[q]);
   }
 }
 
 // What was heard, and the residual that makes rollouts differ by their seed: from `scratch` to
 // `scratch`, in the size that the pointer's scores want. Units of the residual's inner layer are
 // used up 16 at a time, as they come.
-NDS_FN void think(const Own& own, const Weights& weights, const Left (&seed)[kSets]) {
-  Left heard[kSets][kTiles];
+NDS_FN void think(const Own& own, const Weights& weights, const FragmentA (&seed)[kRowTiles]) {
+  FragmentA heard[kRowTiles][kWidthTiles];
 #pragma unroll
-  for (i32 i = 0; i < kSets * kTiles; ++i)
-    heard[i / kTiles][i % kTiles] = own.scratch(i / kTiles, i % kTiles);
-  layer<kTiles, kTiles>(
+  for (i32 i = 0; i < kRowTiles * kWidthTiles; ++i)
+    heard[i / kWidthTiles][i % kWidthTiles] = own.scratch(i / kWidthTiles, i % kWidthTiles);
+  layer<kWidthTiles, kWidthTiles>(
       weights.layer(Layers::combine), weights.bias(Biases::combine),
       [&](i32 q, i32 k) { return heard[q][k]; },
-      [&](i32 j, const Sum(&sum)[kSets]) {
+      [&](i32 j, const Accumulator(&sum)[kRowTiles]) {
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q) own.scratch(q, j) = as_left(sum[q]);
+        for (i32 q = 0; q < kRowTiles; ++q) own.scratch(q, j) = to_fragment_a(sum[q]);
       });
-  Sum out[kTiles][kSets];
-  const Four* bias = weights.bias(Biases::seed_out);
+  Accumulator out[kWidthTiles][kRowTiles];
+  const Floats4* bias = weights.bias(Biases::seed_out);
 #pragma unroll
-  for (i32 j = 0; j < kTiles; ++j) {
+  for (i32 j = 0; j < kWidthTiles; ++j) {
     begin(out[j], bias[j * 4]);
 #pragma unroll
-    for (i32 q = 0; q < kSets; ++q) {
-      const Sum glimpse = as_sum(own.scratch(q, j));
+    for (i32 q = 0; q < kRowTiles; ++q) {
+      const Accumulator glimpse = to_accumulator(own.scratch(q, j));
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) out[j][q].at[i / 4][i % 4] += glimpse.at[i / 4][i % 4];
     }
@@ -416,87 +393,88 @@ NDS_FN void think(const Own& own, const Weights& weights, const Left (&seed)[kSe
   bias = weights.bias(Biases::seed_in);
 #pragma unroll 1
   for (i32 unit = 0; unit < kSeedTiles; ++unit) {
-    Sum in[kSets];
+    Accumulator in[kRowTiles];
     begin(in, bias[unit * 4]);
 #pragma unroll
-    for (i32 k = 0; k <= kTiles; ++k) {
-      stream.give(k, [&](const Right& right) {
+    for (i32 k = 0; k <= kWidthTiles; ++k) {
+      stream.give(k, [&](const FragmentB& right) {
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q)
-          multiply(in[q], k < kTiles ? own.scratch(q, k % kTiles) : seed[q], right);
+        for (i32 q = 0; q < kRowTiles; ++q)
+          mma_accumulate(in[q], k < kWidthTiles ? own.scratch(q, k % kWidthTiles) : seed[q], right);
       });
     }
-    Left inner[kSets];
+    FragmentA inner[kRowTiles];
 #pragma unroll
-    for (i32 q = 0; q < kSets; ++q) {
+    for (i32 q = 0; q < kRowTiles; ++q) {
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) {
         float& s = in[q].at[i / 4][i % 4];
-        s = larger(s, 0.0f);
+        s = fmaxf(s, 0.0f);
       }
-      inner[q] = as_left(in[q]);
+      inner[q] = to_fragment_a(in[q]);
     }
 #pragma unroll
-    for (i32 j = 0; j < kTiles; ++j) {
-      stream.give(kTiles + 1 + j, [&](const Right& right) {
+    for (i32 j = 0; j < kWidthTiles; ++j) {
+      stream.give(kWidthTiles + 1 + j, [&](const FragmentB& right) {
 #pragma unroll
-        for (i32 q = 0; q < kSets; ++q) multiply(out[j][q], inner[q], right);
+        for (i32 q = 0; q < kRowTiles; ++q) mma_accumulate(out[j][q], inner[q], right);
       });
     }
 #pragma unroll
-    for (i32 i = 2 * kTiles + 1; i < kSeedTurn; ++i) stream.give(i, [](const Right&) {});
+    for (i32 i = 2 * kWidthTiles + 1; i < kSeedTurn; ++i) stream.give(i, [](const FragmentB&) {});
     stream.pass(kSeedTurn);
   }
-  const float shorter = root_of(1.0f / NDS_WIDTH);
+  const float shorter = fast_sqrt(1.0f / NDS_WIDTH);
 #pragma unroll
-  for (i32 i = 0; i < kSets * kTiles; ++i) {
-    Sum& sum = out[i % kTiles][i / kTiles];
+  for (i32 i = 0; i < kRowTiles * kWidthTiles; ++i) {
+    Accumulator& sum = out[i % kWidthTiles][i / kWidthTiles];
 #pragma unroll
     for (i32 n = 0; n < 8; ++n) sum.at[n / 4][n % 4] *= shorter;
-    own.scratch(i / kTiles, i % kTiles) = as_left(sum);
+    own.scratch(i / kWidthTiles, i % kWidthTiles) = to_fragment_a(sum);
   }
 }
 
 // What the pointer says of customers: logits, and who is drawn by them.
 struct Pointing {
   const Own& own;
-  const Right* pointers;
-  const Place* places;
+  const FragmentB* pointers;
+  const CustomerInfo* places;
   const float* matrix;
   i32 customers;
   float steep, together;  // in units of log 2
 
   // Calls visit(q, r, number, logits) for every 32 customers; `level` is taken from the logits.
   template <class Visit>
-  NDS_FN void each(const Row (&rows)[kSets][2], const float (&level)[kSets][2], Visit visit) const {
+  NDS_FN void each(const Row (&rows)[kRowTiles][2], const float (&level)[kRowTiles][2],
+                   Visit visit) const {
     const i32 t = own.lane % 4;
-    Stream<ahead_of(2 * kTiles)> stream(pointers);
-    const Place* here = places + 2 * t;
+    Stream<ahead_of(2 * kWidthTiles)> stream(pointers);
+    const CustomerInfo* here = places + 2 * t;
 #pragma unroll 1
     for (i32 number = 0; number < 2 * own.spans; ++number) {
-      Place place[8];
+      CustomerInfo place[8];
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) place[i] = here[i / 2 * 8 + i % 2];
-      Sum score[kSets][2];
+      Accumulator score[kRowTiles][2];
 #pragma unroll
-      for (i32 k = 0; k < kTiles; ++k) {
+      for (i32 k = 0; k < kWidthTiles; ++k) {
 #pragma unroll
         for (i32 half = 0; half < 2; ++half) {
-          stream.give(2 * k + half, [&](const Right& right) {
+          stream.give(2 * k + half, [&](const FragmentB& right) {
 #pragma unroll
-            for (i32 q = 0; q < kSets; ++q) {
+            for (i32 q = 0; q < kRowTiles; ++q) {
               if (k == 0)
-                product(score[q][half], own.scratch(q, k), right);
+                mma(score[q][half], own.scratch(q, k), right);
               else
-                multiply(score[q][half], own.scratch(q, k), right);
+                mma_accumulate(score[q][half], own.scratch(q, k), right);
             }
           });
         }
       }
-      stream.pass(2 * kTiles);
+      stream.pass(2 * kWidthTiles);
       here += kPair;
 #pragma unroll
-      for (i32 q = 0; q < kSets; ++q) {
+      for (i32 q = 0; q < kRowTiles; ++q) {
         const u32 word = own.taken(q, number / 2) << number % 2 * 4;
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
@@ -505,14 +483,14 @@ struct Pointing {
 #pragma unroll
           for (i32 i = 0; i < 8; ++i) {
             const float raw = score[q][i / 4].at[i / 2 % 2][2 * r + i % 2];
-            float logit = kClip * tanh_of(raw) - level[q][r];
+            float logit = kClip * fast_tanh(raw) - level[q][r];
             if (NDS_DISTANCE_TERM) {
               const float dx = place[i].x - row.x, dy = place[i].y - row.y;
               const i32 c = number * kPair + i / 2 * 8 + 2 * t + i % 2;
               logit -=
                   steep *
                   (NDS_MATRIX ? matrix[i64(most(row.last, 0)) * customers + least(c, customers - 1)]
-                              : root_of(dx * dx + dy * dy));
+                              : fast_sqrt(dx * dx + dy * dy));
               if (place[i].route == row.route) logit += together;
             }
             logits[i] = word & 1u << (16 * r + i % 2 * 8 + 7 - i / 2) ? kTaken : logit;
@@ -524,48 +502,49 @@ struct Pointing {
   }
 
   // Everyone's draw by the keys of their rows; log2 of its probability is added to `chances`.
-  NDS_FN void draw(const Row (&rows)[kSets][2], const u32 (&keys)[kSets][2], i32 (&drawn)[kSets][2],
-                   float (&chances)[kSets][2]) const {
-    float level[kSets][2];
+  NDS_FN void draw(const Row (&rows)[kRowTiles][2], const u32 (&keys)[kRowTiles][2],
+                   i32 (&drawn)[kRowTiles][2], float (&chances)[kRowTiles][2]) const {
+    float level[kRowTiles][2];
 #pragma unroll
-    for (i32 i = 0; i < 2 * kSets; ++i) level[i / 2][i % 2] = kClip + larger(together, 0.0f);
+    for (i32 i = 0; i < 2 * kRowTiles; ++i) level[i / 2][i % 2] = kClip + fmaxf(together, 0.0f);
     for (bool sure = false;; sure = true) {
-      Draw draws[kSets][2];
+      Draw draws[kRowTiles][2];
 #pragma unroll
-      for (i32 i = 0; i < 2 * kSets; ++i)
+      for (i32 i = 0; i < 2 * kRowTiles; ++i)
         draws[i / 2][i % 2].state = mixed(keys[i / 2][i % 2] - u32(own.lane % 4 + 1) * 0x9e3779b9u);
       each(rows, level, [&](i32 q, i32 r, i32 number, const float (&logits)[8]) {
         float weights[8];
 #pragma unroll
-        for (i32 i = 0; i < 8; ++i) weights[i] = power_of_two(logits[i]);
+        for (i32 i = 0; i < 8; ++i) weights[i] = fast_exp2(logits[i]);
         draws[q][r].see(weights, number);
       });
       bool apt = true;
-      float chance[kSets][2];
+      float chance[kRowTiles][2];
 #pragma unroll
-      for (i32 i = 0; i < 2 * kSets; ++i) {
+      for (i32 i = 0; i < 2 * kRowTiles; ++i) {
         Draw& one = draws[i / 2][i % 2];
         one.settle(own.lane % 4);
         one.meet(keys[i / 2][i % 2]);
         apt = apt && in_range(one.sum);
         drawn[i / 2][i % 2] = one.customer;
-        chance[i / 2][i % 2] = log_of_two(one.weight[0]) - log_of_two(one.sum);
+        chance[i / 2][i % 2] = fast_log2(one.weight[0]) - fast_log2(one.sum);
       }
       if (sure || __ballot_sync(~0u, !apt) == 0) {
 #pragma unroll
-        for (i32 i = 0; i < 2 * kSets; ++i) chances[i / 2][i % 2] += chance[i / 2][i % 2];
+        for (i32 i = 0; i < 2 * kRowTiles; ++i) chances[i / 2][i % 2] += chance[i / 2][i % 2];
         return;
       }
       // Now by the highest.
-      float top[kSets][2];
+      float top[kRowTiles][2];
 #pragma unroll
-      for (i32 i = 0; i < 2 * kSets; ++i) top[i / 2][i % 2] = kTaken, level[i / 2][i % 2] = 0.0f;
+      for (i32 i = 0; i < 2 * kRowTiles; ++i)
+        top[i / 2][i % 2] = kTaken, level[i / 2][i % 2] = 0.0f;
       each(rows, level, [&](i32 q, i32 r, i32, const float (&logits)[8]) {
 #pragma unroll
-        for (i32 i = 0; i < 8; ++i) top[q][r] = larger(top[q][r], logits[i]);
+        for (i32 i = 0; i < 8; ++i) top[q][r] = fmaxf(top[q][r], logits[i]);
       });
 #pragma unroll
-      for (i32 i = 0; i < 2 * kSets; ++i) level[i / 2][i % 2] = most_of_row(top[i / 2][i % 2]);
+      for (i32 i = 0; i < 2 * kRowTiles; ++i) level[i / 2][i % 2] = max_over_row(top[i / 2][i % 2]);
     }
   }
 };
@@ -579,30 +558,30 @@ using namespace nds;
 // warps; it may have more warps than that. beta, gamma: of distance and of the same route, if the
 // network has them.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
-    decode(const Right* memory, const Right* pointers, const Place* places, const Right* rights,
-           const float* biases, const bf16* made, const bf16* first_gates, const float* beta,
-           const float* gamma, const float* matrix, const float* seeds, const float* uniforms,
-           i32 customers, i32 rollouts, i32 removals, i32 parts, i32 share, i64* removed,
-           float* log_probability) {
+    decode(const FragmentB* memory, const FragmentB* pointers, const CustomerInfo* places,
+           const FragmentB* rights, const float* biases, const bf16* made, const bf16* first_gates,
+           const float* beta, const float* gamma, const float* matrix, const float* seeds,
+           const float* uniforms, i32 customers, i32 rollouts, i32 removals, i32 parts, i32 share,
+           i64* removed, float* log_probability) {
   const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
   const i32 b = i32(blockIdx.x) / parts;
-  constexpr i32 kRollouts = 16 * kSets;
+  constexpr i32 kRollouts = 16 * kRowTiles;
   const i32 before = i32(blockIdx.x) % parts * share * kRollouts, first = before + warp * kRollouts;
   const i32 busy = least(share, (rollouts - before + kRollouts - 1) / kRollouts);  // warps
   const i32 spans = (customers + kSpan - 1) / kSpan, groups = spans * (kSpan / 16);
   auto own_of = [&](i32 number) {
-    char* its = shared_memory() + number * kSets * (512 * Own::kLefts + 128 * spans);
-    u32* words = reinterpret_cast<u32*>(its + kSets * 512 * Own::kLefts);
-    return Own{reinterpret_cast<Left*>(its) + lane, words, spans, lane};
+    char* its = shared_memory() + number * kRowTiles * (512 * Own::kLefts + 128 * spans);
+    u32* words = reinterpret_cast<u32*>(its + kRowTiles * 512 * Own::kLefts);
+    return Own{reinterpret_cast<FragmentA*>(its) + lane, words, spans, lane};
   };
   const Own own = own_of(warp);
 
-  // Rows beyond the last rollout do as it does, and are not written down.
-  i32 rollout[kSets][2], last[kSets][2];
-  float chances[kSets][2];  // log2 of the probability so far
-  Left seed[kSets];
-  for (i32 q = 0; q < kSets; ++q) {
-    for (i32 k = 0; k < kTiles && warp < busy; ++k) own.hidden(q, k) = Left{};
+  // SharedRows beyond the last rollout do as it does, and are not written down.
+  i32 rollout[kRowTiles][2], last[kRowTiles][2];
+  float chances[kRowTiles][2];  // log2 of the probability so far
+  FragmentA seed[kRowTiles];
+  for (i32 q = 0; q < kRowTiles; ++q) {
+    for (i32 k = 0; k < kWidthTiles && warp < busy; ++k) own.hidden(q, k) = FragmentA{};
     for (i32 span = 0; span < spans && warp < busy; ++span) {
       u32 word = 0;  // beyond the last customer everything is taken
       for (i32 i = 0; i < 32; ++i) {
@@ -618,24 +597,24 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
     for (i32 i = 0; i < 4; ++i) {
       const i32 bit = 2 * t + i / 2 * 8;
       const float* bits = seeds + i64(rollout[q][i % 2]) * NDS_SEED_BITS;
-      seed[q].word[i] = pair_of(bit < NDS_SEED_BITS ? bits[bit] : 0.0f,
-                                bit + 1 < NDS_SEED_BITS ? bits[bit + 1] : 0.0f);
+      seed[q].word[i] = to_bf16x2(bit < NDS_SEED_BITS ? bits[bit] : 0.0f,
+                                  bit + 1 < NDS_SEED_BITS ? bits[bit + 1] : 0.0f);
     }
   }
   __syncwarp();
-  const float steep = NDS_DISTANCE_TERM ? *beta * root_of(float(customers)) * kLog2E : 0.0f;
+  const float steep = NDS_DISTANCE_TERM ? *beta * fast_sqrt(float(customers)) * kLog2E : 0.0f;
   const float together = NDS_DISTANCE_TERM ? *gamma * kLog2E : 0.0f;
-  const Right* heads = memory + i64(b) * kTiles * groups * 64 + lane;
-  const Right* pointers_here = pointers + i64(b) * groups * kTiles * 32 + lane;
-  const Place* places_here = places + i64(b) * groups * 16;
-  const Weights weights{rights + lane, reinterpret_cast<const Four*>(biases) + t};
+  const FragmentB* heads = memory + i64(b) * kWidthTiles * groups * 64 + lane;
+  const FragmentB* pointers_here = pointers + i64(b) * groups * kWidthTiles * 32 + lane;
+  const CustomerInfo* places_here = places + i64(b) * groups * 16;
+  const Weights weights{rights + lane, reinterpret_cast<const Floats4*>(biases) + t};
 
   for (i32 m = 0; m < removals; ++m) {
     sync_block();
     if (warp < busy) {
-      const bf16* fed[kSets][2];
+      const bf16* fed[kRowTiles][2];
 #pragma unroll
-      for (i32 i = 0; i < 2 * kSets; ++i) {
+      for (i32 i = 0; i < 2 * kRowTiles; ++i) {
         const i64 row = i64(b) * customers + last[i / 2][i % 2];
         fed[i / 2][i % 2] = (m == 0 ? first_gates : made + row * (5 * NDS_WIDTH)) + 2 * t;
       }
@@ -643,7 +622,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
       ask(own, weights);
     }
     // All warps listen, also for others, so that each has the same to do.
-    const i32 units = busy * kTiles, warps = i32(blockDim.x) / 32;
+    const i32 units = busy * kWidthTiles, warps = i32(blockDim.x) / 32;
     sync_block();
 #pragma unroll 1
     for (i32 unit = warp; unit < units; unit += warps) {
@@ -654,21 +633,21 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
     if (warp >= busy) continue;
     think(own, weights, seed);
 
-    u32 keys[kSets][2];
-    Row rows[kSets][2];
+    u32 keys[kRowTiles][2];
+    Row rows[kRowTiles][2];
 #pragma unroll
-    for (i32 i = 0; i < 2 * kSets; ++i) {
+    for (i32 i = 0; i < 2 * kRowTiles; ++i) {
       const i32 q = i / 2, r = i % 2, c = last[q][r];
       const float uniform = uniforms[i64(rollout[q][r]) * removals + m];
       keys[q][r] = mixed(u32(__float_as_int(uniform)) + 0x9e3779b9u);
-      const Place place = c < 0 ? Place{0.0f, 0.0f, -1.0f, 0.0f} : places_here[c];
+      const CustomerInfo place = c < 0 ? CustomerInfo{0.0f, 0.0f, -1.0f, 0.0f} : places_here[c];
       rows[q][r] = Row{c, place.x, place.y, place.route < 0.0f ? kNoRoute : place.route};
     }
     const Pointing pointing{own,       pointers_here,         places_here, matrix,
                             customers, m == 0 ? 0.0f : steep, together};
     pointing.draw(rows, keys, last, chances);
 #pragma unroll
-    for (i32 i = 0; i < 2 * kSets; ++i) {
+    for (i32 i = 0; i < 2 * kRowTiles; ++i) {
       const i32 q = i / 2, r = i % 2, row = g + 8 * r;
       // Weights that are no numbers draw nobody; an engine must not be given anyone twice all the
       // same.
@@ -677,7 +656,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
     }
     __syncwarp();  // all have looked at what was taken before
 #pragma unroll
-    for (i32 i = 0; i < 2 * kSets; ++i) {
+    for (i32 i = 0; i < 2 * kRowTiles; ++i) {
       const i32 q = i / 2, r = i % 2, row = g + 8 * r, c = last[q][r];
       if (t == 0) own.word(q, row, c) |= Own::bit(row, c);
       __syncwarp();  // rows g and g + 8 have their bits in one word
@@ -686,7 +665,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
     }
   }
 #pragma unroll
-  for (i32 i = 0; i < 2 * kSets; ++i) {
+  for (i32 i = 0; i < 2 * kRowTiles; ++i) {
     const i32 q = i / 2, r = i % 2;
     if (warp < busy && t == 0 && first + 16 * q + g + 8 * r < rollouts)
       log_probability[rollout[q][r]] = chances[q][r] * kLn2;

@@ -1,6 +1,6 @@
 // Layers of the policy network between the matrix products: bfloat16 in memory, float32 in between,
 // each number read and written once. Nothing is added up by atomics: results do not depend on who
-// comes first. Rows are nodes, the depot first; see policy/kernels.py for what each is for.
+// comes first. SharedRows are nodes, the depot first; see policy/kernels.py for what each is for.
 #include "bf16.hpp"
 
 using namespace nds;
@@ -12,27 +12,27 @@ namespace {
 // Where a block keeps a row in float32: halves change places from row to row, so that lanes that
 // write at the same time write to different banks.
 NDS_FN float* half_of_row(char* rows, i32 row, i32 half) {
-  const i32 at = (half ^ (row & 1)) * 16 + i32(threadIdx.x) % kRow * 4;
-  return reinterpret_cast<float*>(rows) + i64(row) * kSlice + at;
+  const i32 at = (half ^ (row & 1)) * 16 + i32(threadIdx.x) % kRowLanes * 4;
+  return reinterpret_cast<float*>(rows) + i64(row) * kBlockChannels + at;
 }
 NDS_FN void keep(char* rows, i32 row, const float (&values)[8]) {
 #pragma unroll
   for (i32 half = 0; half < 2; ++half) {
-    Four four;
+    Floats4 four;
 #pragma unroll
     for (i32 i = 0; i < 4; ++i) four.value[i] = values[4 * half + i];
-    *reinterpret_cast<Four*>(half_of_row(rows, row, half)) = four;
+    *reinterpret_cast<Floats4*>(half_of_row(rows, row, half)) = four;
   }
 }
 NDS_FN void recall(char* rows, i32 row, float (&values)[8]) {
 #pragma unroll
   for (i32 half = 0; half < 2; ++half) {
-    const Four four = *reinterpret_cast<const Four*>(half_of_row(rows, row, half));
+    const Floats4 four = *reinterpret_cast<const Floats4*>(half_of_row(rows, row, half));
 #pragma unroll
     for (i32 i = 0; i < 4; ++i) values[4 * half + i] = four.value[i];
   }
 }
-NDS_FN void sum_of(const Eight& x, const Eight& y, float (&sum)[8]) {
+NDS_FN void sum_of(const Bf16x8& x, const Bf16x8& y, float (&sum)[8]) {
   float other[8];
   unpack(x, sum);
   unpack(y, other);
@@ -44,30 +44,30 @@ NDS_FN void sum_of(const Eight& x, const Eight& y, float (&sum)[8]) {
 
 // x, y: (B, nodes, width); out: (B, nodes - skip, width), without the first `skip` nodes; means,
 // scales: (B, width), the latter 1 / standard deviation. kept: the sum stays in shared memory,
-// (nodes, kSlice) float32; else it is made twice.
+// (nodes, kBlockChannels) float32; else it is made twice.
 extern "C" __global__ void __launch_bounds__(kThreads, 3)
     norm_forward(const bf16* __restrict__ x, const bf16* __restrict__ y,
                  const float* __restrict__ weight, const float* __restrict__ bias, bf16* out,
                  float* means, float* scales, i32 nodes, i32 width, i32 skip, i32 kept) {
   const Slice slice(width);
   const i64 at = slice.instance * nodes * width + slice.channel;
-  char* rows = shared_memory() + kReserved;
+  char* rows = shared_memory() + kSumBytes;
   // Squares of differences from some row: those of the numbers themselves could be far too large.
   float origin[8], sums[16];
   sum_of(load(x + at), load(y + at), origin);
 #pragma unroll
   for (i32 i = 0; i < 16; ++i) sums[i] = 0.0f;
-  for (i32 begin = slice.row; begin < nodes; begin += kBatch * kStep) {
-    Eight a[kBatch], b[kBatch];
+  for (i32 begin = slice.row; begin < nodes; begin += kRowsAhead * kPassRows) {
+    Bf16x8 a[kRowsAhead], b[kRowsAhead];
 #pragma unroll
-    for (i32 k = 0; k < kBatch; ++k) {
-      const i32 row = begin + k * kStep;
+    for (i32 k = 0; k < kRowsAhead; ++k) {
+      const i32 row = begin + k * kPassRows;
       if (row < nodes)
         a[k] = load(x + at + i64(row) * width), b[k] = load(y + at + i64(row) * width);
     }
 #pragma unroll
-    for (i32 k = 0; k < kBatch; ++k) {
-      const i32 row = begin + k * kStep;
+    for (i32 k = 0; k < kRowsAhead; ++k) {
+      const i32 row = begin + k * kPassRows;
       if (row >= nodes) break;
       float value[8];
       sum_of(a[k], b[k], value);
@@ -87,10 +87,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) {
     const i32 channel = slice.channel + i;
-    const float away = totals[channel % kSlice] * share;
-    const float square = totals[kSlice + channel % kSlice] * share;
+    const float away = totals[channel % kBlockChannels] * share;
+    const float square = totals[kBlockChannels + channel % kBlockChannels] * share;
     const float variance = square - away * away, mean = origin[i] + away;
-    const float scale = root_inverse(larger(variance, 0.0f) + 1e-5f);
+    const float scale = fast_rsqrt(fmaxf(variance, 0.0f) + 1e-5f);
     factor[i] *= scale;
     shift[i] -= mean * factor[i];
     if (slice.row == 0) {
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
     }
   }
   bf16* to = out + slice.instance * (nodes - skip) * width + slice.channel;
-  for (i32 row = slice.row; row < nodes; row += kStep) {
+  for (i32 row = slice.row; row < nodes; row += kPassRows) {
     float value[8];
     if (kept)
       recall(rows, row, value);
@@ -112,8 +112,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
 }
 
 // gradient: (B, nodes - skip, width) of `out`; to: (B, nodes, width), of x and of y alike; parts:
-// (2, B, width), per instance what belongs to weight and bias. kept: (nodes, kSlice) float32, then
-// as many bfloat16, in shared memory.
+// (2, B, width), per instance what belongs to weight and bias. kept: (nodes, kBlockChannels)
+// float32, then as many bfloat16, in shared memory.
 extern "C" __global__ void __launch_bounds__(kThreads)
     norm_backward(const bf16* __restrict__ gradient, const bf16* __restrict__ x,
                   const bf16* __restrict__ y, const float* __restrict__ weight,
@@ -122,25 +122,25 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const Slice slice(width);
   const i64 at = slice.instance * nodes * width + slice.channel;
   const bf16* from = gradient + slice.instance * (nodes - skip) * width + slice.channel;
-  char* rows = shared_memory() + kReserved;
-  Eight* gradients = reinterpret_cast<Eight*>(rows + i64(nodes) * kSlice * 4);
+  char* rows = shared_memory() + kSumBytes;
+  Bf16x8* gradients = reinterpret_cast<Bf16x8*>(rows + i64(nodes) * kBlockChannels * 4);
   float mean[8], scale[8], sums[16];
   load(means + slice.instance * width + slice.channel, mean);
   load(scales + slice.instance * width + slice.channel, scale);
 #pragma unroll
   for (i32 i = 0; i < 16; ++i) sums[i] = 0.0f;
-  for (i32 begin = slice.row; begin < nodes; begin += kBatch * kStep) {
-    Eight a[kBatch], b[kBatch], c[kBatch];
+  for (i32 begin = slice.row; begin < nodes; begin += kRowsAhead * kPassRows) {
+    Bf16x8 a[kRowsAhead], b[kRowsAhead], c[kRowsAhead];
 #pragma unroll
-    for (i32 k = 0; k < kBatch; ++k) {
-      const i32 row = begin + k * kStep;
+    for (i32 k = 0; k < kRowsAhead; ++k) {
+      const i32 row = begin + k * kPassRows;
       if (row >= nodes) break;
       a[k] = load(x + at + i64(row) * width), b[k] = load(y + at + i64(row) * width);
-      c[k] = row >= skip ? load(from + i64(row - skip) * width) : Eight{};
+      c[k] = row >= skip ? load(from + i64(row - skip) * width) : Bf16x8{};
     }
 #pragma unroll
-    for (i32 k = 0; k < kBatch; ++k) {
-      const i32 row = begin + k * kStep;
+    for (i32 k = 0; k < kRowsAhead; ++k) {
+      const i32 row = begin + k * kPassRows;
       if (row >= nodes) break;
       float value[8], slope[8];
       sum_of(a[k], b[k], value);
@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       }
       if (kept) {
         keep(rows, row, value);
-        gradients[row * kRow + i32(threadIdx.x) % kRow] = c[k];
+        gradients[row * kRowLanes + i32(threadIdx.x) % kRowLanes] = c[k];
       }
     }
   }
@@ -163,7 +163,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) {
     const i32 channel = slice.channel + i;
-    const float of_weight = totals[channel % kSlice], of_bias = totals[kSlice + channel % kSlice];
+    const float of_weight = totals[channel % kBlockChannels],
+                of_bias = totals[kBlockChannels + channel % kBlockChannels];
     if (slice.row == 0) {
       parts[slice.instance * width + channel] = of_weight;
       parts[(batch + slice.instance) * width + channel] = of_bias;
@@ -171,16 +172,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     factor[i] *= scale[i];
     along[i] = factor[i] * of_weight * share, shift[i] = factor[i] * of_bias * share;
   }
-  for (i32 row = slice.row; row < nodes; row += kStep) {
+  for (i32 row = slice.row; row < nodes; row += kPassRows) {
     float value[8], slope[8];
     if (kept) {
       recall(rows, row, value);
-      unpack(gradients[row * kRow + i32(threadIdx.x) % kRow], slope);
+      unpack(gradients[row * kRowLanes + i32(threadIdx.x) % kRowLanes], slope);
     } else {
       sum_of(load(x + at + i64(row) * width), load(y + at + i64(row) * width), value);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) value[i] = (value[i] - mean[i]) * scale[i];
-      unpack(row >= skip ? load(from + i64(row - skip) * width) : Eight{}, slope);
+      unpack(row >= skip ? load(from + i64(row - skip) * width) : Bf16x8{}, slope);
     }
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) value[i] = factor[i] * slope[i] - shift[i] - along[i] * value[i];
@@ -202,17 +203,17 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   float sums[8];
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) sums[i] = 0.0f;
-  for (i32 row = begin + first; row < end; row += kBatch * together) {
-    Eight values[kBatch], signs[kBatch];
+  for (i32 row = begin + first; row < end; row += kRowsAhead * together) {
+    Bf16x8 values[kRowsAhead], signs[kRowsAhead];
 #pragma unroll
-    for (i32 k = 0; k < kBatch; ++k) {
+    for (i32 k = 0; k < kRowsAhead; ++k) {
       const i64 at = i64(row + k * together) * width + lane * 8;
       if (row + k * together < end) values[k] = load(gradient + at), signs[k] = load(result + at);
     }
 #pragma unroll
-    for (i32 k = 0; k < kBatch; ++k) {
+    for (i32 k = 0; k < kRowsAhead; ++k) {
       if (row + k * together >= end) break;
-      const Eight kept = where_positive(values[k], signs[k]);
+      const Bf16x8 kept = where_positive(values[k], signs[k]);
       store(gradient + i64(row + k * together) * width + lane * 8, kept);
       float value[8];
       unpack(kept, value);
@@ -254,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) {
     value[i] += other[i];
-    value[i] = larger(value[i], 0.0f);
+    value[i] = fmaxf(value[i], 0.0f);
   }
   store(out + i64(row) * width + channel, pack(value));
 }
@@ -262,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 namespace {
 
 // Of what went into a ReLU, from that of its result.
-NDS_FN Eight slope_at(const bf16* gradient, const bf16* result, i64 at) {
+NDS_FN Bf16x8 slope_at(const bf16* gradient, const bf16* result, i64 at) {
   return where_positive(load(gradient + at), load(result + at));
 }
 
@@ -271,25 +272,25 @@ NDS_FN Eight slope_at(const bf16* gradient, const bf16* result, i64 at) {
 // gradient, result: (B, nodes, width) of `out` above; to: (B, nodes, 3 width), of `parts`; sums:
 // (B, width), per instance what belongs to the bias. A customer is heard by the one after and by
 // the one before it, the depot by everybody beside it and by those in no route. kept: (nodes,
-// kSlice) bfloat16 in shared memory.
+// kBlockChannels) bfloat16 in shared memory.
 extern "C" __global__ void __launch_bounds__(kThreads)
     message_backward(const bf16* __restrict__ gradient, const bf16* __restrict__ result,
                      const i64* __restrict__ previous, const i64* __restrict__ next, bf16* to,
                      float* sums, i32 nodes, i32 width, i32 kept) {
   const Slice slice(width);
-  const i32 part = i32(threadIdx.x) % kRow;
+  const i32 part = i32(threadIdx.x) % kRowLanes;
   const i64 at = slice.instance * nodes * width + slice.channel;
-  Eight* rows = reinterpret_cast<Eight*>(shared_memory() + kReserved);
+  Bf16x8* rows = reinterpret_cast<Bf16x8*>(shared_memory() + kSumBytes);
   const auto slope = [&](i32 row) { return slope_at(gradient, result, at + i64(row) * width); };
   bf16* mine = to + slice.instance * nodes * 3 * width + slice.channel;
   float totals[24];
 #pragma unroll
   for (i32 i = 0; i < 24; ++i) totals[i] = 0.0f;
 #pragma unroll 4
-  for (i32 row = slice.row; row < nodes; row += kStep) {
-    const Eight own = slope(row);
+  for (i32 row = slice.row; row < nodes; row += kPassRows) {
+    const Bf16x8 own = slope(row);
     store(mine + i64(row) * 3 * width, own);
-    if (kept) rows[row * kRow + part] = own;
+    if (kept) rows[row * kRowLanes + part] = own;
     const bool first = previous[slice.instance * nodes + row] == 0;
     const bool last = next[slice.instance * nodes + row] == 0;
     float value[8];
@@ -302,14 +303,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
   }
   const float* all = sum_over_rows<3>(totals);
-  for (i32 row = slice.row; row < nodes; row += kStep) {
+  for (i32 row = slice.row; row < nodes; row += kPassRows) {
     bf16* here = mine + i64(row) * 3 * width;
     if (row == 0) {
       float depot[2][8];
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) {
         sums[slice.instance * width + slice.channel + i] = all[part * 8 + i];
-        depot[0][i] = all[kSlice + part * 8 + i], depot[1][i] = all[2 * kSlice + part * 8 + i];
+        depot[0][i] = all[kBlockChannels + part * 8 + i],
+        depot[1][i] = all[2 * kBlockChannels + part * 8 + i];
       }
       store(here + width, pack(depot[0]));
       store(here + 2 * width, pack(depot[1]));
@@ -317,8 +319,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
     const i32 after = i32(next[slice.instance * nodes + row]);
     const i32 before = i32(previous[slice.instance * nodes + row]);
-    const Eight by_next = after == 0 ? Eight{} : kept ? rows[after * kRow + part] : slope(after);
-    const Eight by_last = before == 0 ? Eight{} : kept ? rows[before * kRow + part] : slope(before);
+    const Bf16x8 by_next = after == 0 ? Bf16x8{}
+                           : kept     ? rows[after * kRowLanes + part]
+                                      : slope(after);
+    const Bf16x8 by_last = before == 0 ? Bf16x8{}
+                           : kept      ? rows[before * kRowLanes + part]
+                                       : slope(before);
     store(here + width, by_next);
     store(here + 2 * width, by_last);
   }
@@ -330,12 +336,12 @@ namespace {
 
 // The next customers of a route, a few at a time; none: its end.
 struct Ahead {
-  i32 node[kBatch], count;
+  i32 node[kRowsAhead], count;
 
   NDS_FN Ahead(const i32* after, i32& from) {
     count = 0;
 #pragma unroll
-    for (i32 k = 0; k < kBatch; ++k) {
+    for (i32 k = 0; k < kRowsAhead; ++k) {
       node[k] = from;
       if (from != 0) from = after[from], ++count;
     }
@@ -348,7 +354,7 @@ struct Ahead {
 template <class Heard, class Own, class Finish>
 NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next, const i64* route,
                         i32 nodes, i32 mean, Heard heard, Own own, Finish finish) {
-  i32* after = reinterpret_cast<i32*>(shared_memory() + kReserved);
+  i32* after = reinterpret_cast<i32*>(shared_memory() + kSumBytes);
   i32 *heads = after + nodes, *count = heads + nodes;
   if (threadIdx.x == 0) *count = 0;
   sync_block();
@@ -358,18 +364,19 @@ NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next
     if (node > 0 && route[at] >= 0 && previous[at] == 0) heads[atomicAdd(count, 1)] = node;
   }
   sync_block();
-  for (i32 r = slice.row; r < *count; r += kStep) {
+  for (i32 r = slice.row; r < *count; r += kPassRows) {
     float sum[8];
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) sum[i] = 0.0f;
     i32 size = 0;
     for (i32 node = heads[r]; node != 0;) {
       const Ahead ahead(after, node);
-      Eight rows[kBatch];
+      Bf16x8 rows[kRowsAhead];
 #pragma unroll
-      for (i32 k = 0; k < kBatch; ++k) rows[k] = k < ahead.count ? heard(ahead.node[k]) : Eight{};
+      for (i32 k = 0; k < kRowsAhead; ++k)
+        rows[k] = k < ahead.count ? heard(ahead.node[k]) : Bf16x8{};
 #pragma unroll
-      for (i32 k = 0; k < kBatch; ++k) {
+      for (i32 k = 0; k < kRowsAhead; ++k) {
         float value[8];
         unpack(rows[k], value);
 #pragma unroll
@@ -382,11 +389,12 @@ NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next
     for (i32 i = 0; i < 8; ++i) sum[i] *= factor;
     for (i32 node = heads[r]; node != 0;) {
       const Ahead ahead(after, node);
-      Eight rows[kBatch];
+      Bf16x8 rows[kRowsAhead];
 #pragma unroll
-      for (i32 k = 0; k < kBatch; ++k) rows[k] = k < ahead.count ? own(ahead.node[k]) : Eight{};
+      for (i32 k = 0; k < kRowsAhead; ++k)
+        rows[k] = k < ahead.count ? own(ahead.node[k]) : Bf16x8{};
 #pragma unroll
-      for (i32 k = 0; k < kBatch; ++k)
+      for (i32 k = 0; k < kRowsAhead; ++k)
         if (k < ahead.count) finish(ahead.node[k], rows[k], sum);
     }
   }
@@ -407,18 +415,18 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   float added[8];
   load(bias + slice.channel, added);
   const auto own = [&](i32 row) { return load(mine + i64(row) * 2 * width); };
-  const auto finish = [&](i32 row, const Eight& of_row, const float (&heard)[8]) {
+  const auto finish = [&](i32 row, const Bf16x8& of_row, const float (&heard)[8]) {
     float value[8];
     unpack(of_row, value);
 #pragma unroll
-    for (i32 i = 0; i < 8; ++i) value[i] = larger(value[i] + added[i] + heard[i], 0.0f);
+    for (i32 i = 0; i < 8; ++i) value[i] = fmaxf(value[i] + added[i] + heard[i], 0.0f);
     store(to + i64(row) * width, pack(value));
   };
   over_routes(
       slice, previous, next, route, nodes, mean,
       [&](i32 row) { return load(mine + i64(row) * 2 * width + width); }, own, finish);
   const float nothing[8] = {};
-  for (i32 row = slice.row; row < nodes; row += kStep) {
+  for (i32 row = slice.row; row < nodes; row += kPassRows) {
     if (route[slice.instance * nodes + row] < 0) finish(row, own(row), nothing);
   }
 }
@@ -438,11 +446,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) totals[i] = 0.0f;
 #pragma unroll 4
-  for (i32 row = slice.row; row < nodes; row += kStep) {
-    const Eight own = slope_at(gradient, result, at + i64(row) * width);
+  for (i32 row = slice.row; row < nodes; row += kPassRows) {
+    const Bf16x8 own = slope_at(gradient, result, at + i64(row) * width);
     store(mine + i64(row) * 2 * width, own);
     if (route[slice.instance * nodes + row] < 0)
-      store(mine + i64(row) * 2 * width + width, Eight{});
+      store(mine + i64(row) * 2 * width + width, Bf16x8{});
     float value[8];
     unpack(own, value);
 #pragma unroll
@@ -450,14 +458,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   }
   const float* all =
       sum_over_rows<1>(totals);  // what was written is seen by the block from here on
-  if (i32(threadIdx.x) < kSlice) {
-    const i32 channel = i32(blockIdx.x) % (width / kSlice) * kSlice + i32(threadIdx.x);
+  if (i32(threadIdx.x) < kBlockChannels) {
+    const i32 channel =
+        i32(blockIdx.x) % (width / kBlockChannels) * kBlockChannels + i32(threadIdx.x);
     sums[slice.instance * width + channel] = all[threadIdx.x];
   }
   over_routes(
       slice, previous, next, route, nodes, mean,
-      [&](i32 row) { return load(mine + i64(row) * 2 * width); }, [](i32) { return Eight{}; },
-      [&](i32 row, const Eight&, const float (&heard)[8]) {
+      [&](i32 row) { return load(mine + i64(row) * 2 * width); }, [](i32) { return Bf16x8{}; },
+      [&](i32 row, const Bf16x8&, const float (&heard)[8]) {
         store(mine + i64(row) * 2 * width + width, pack(heard));
       });
 }
@@ -470,12 +479,12 @@ struct Gates {
   float reset, update, fresh, heard;  // heard: what the hidden state adds to the fresh one
 
   NDS_FN Gates(const bf16* input, const bf16* hidden, i64 at, i32 width) {
-    reset = sigmoid(wide(input[at]) + wide(hidden[at]));
-    update = sigmoid(wide(input[at + width]) + wide(hidden[at + width]));
-    heard = wide(hidden[at + 2 * width]);
-    fresh = tanhf(wide(input[at + 2 * width]) + reset * heard);
+    reset = sigmoid(to_float(input[at]) + to_float(hidden[at]));
+    update = sigmoid(to_float(input[at + width]) + to_float(hidden[at + width]));
+    heard = to_float(hidden[at + 2 * width]);
+    fresh = tanhf(to_float(input[at + 2 * width]) + reset * heard);
   }
-  static NDS_FN float sigmoid(float x) { return 1.0f / (1.0f + power_of_two(-1.44269504f * x)); }
+  static NDS_FN float sigmoid(float x) { return 1.0f / (1.0f + fast_exp2(-1.44269504f * x)); }
 };
 
 }  // namespace
@@ -487,7 +496,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const i32 at = i32(blockIdx.x) * kThreads + i32(threadIdx.x);
   if (at >= rows * width) return;
   const Gates gates(input, hidden, i64(at / width) * 3 * width + at % width, width);
-  after[at] = narrow(gates.fresh + gates.update * (wide(before[at]) - gates.fresh));
+  after[at] = to_bf16(gates.fresh + gates.update * (to_float(before[at]) - gates.fresh));
 }
 
 // gradient: (rows, width) of `after` from outside; direct, through: (rows, width) float32, from the
@@ -501,14 +510,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   if (at >= rows * width) return;
   const i64 gate = i64(at / width) * 3 * width + at % width;
   const Gates gates(input, hidden, gate, width);
-  const float slope = wide(gradient[at]) + through[at] + direct[at];
+  const float slope = to_float(gradient[at]) + through[at] + direct[at];
   const float fresh = slope * (1.0f - gates.update) * (1.0f - gates.fresh * gates.fresh);
   const float update =
-      slope * (wide(before[at]) - gates.fresh) * gates.update * (1.0f - gates.update);
+      slope * (to_float(before[at]) - gates.fresh) * gates.update * (1.0f - gates.update);
   const float reset = fresh * gates.heard * gates.reset * (1.0f - gates.reset);
   direct[at] = slope * gates.update;
-  to_input[gate] = to_hidden[gate] = narrow(reset);
-  to_input[gate + width] = to_hidden[gate + width] = narrow(update);
-  to_input[gate + 2 * width] = narrow(fresh);
-  to_hidden[gate + 2 * width] = narrow(fresh * gates.reset);
+  to_input[gate] = to_hidden[gate] = to_bf16(reset);
+  to_input[gate + width] = to_hidden[gate + width] = to_bf16(update);
+  to_input[gate + 2 * width] = to_bf16(fresh);
+  to_hidden[gate + 2 * width] = to_bf16(fresh * gates.reset);
 }

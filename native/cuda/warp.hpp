@@ -1,18 +1,11 @@
 // A warp is a team of 32 lanes, a block is a crew of warps.
 #pragma once
+#include <intrinsics.hpp>
+
 #include "ndsvrp/lanes.hpp"
 
 namespace nds {
 inline namespace NDS_ISA {
-
-// Nanoseconds, on the clock by which kernels stop.
-#ifndef NDS_EMULATED
-NDS_FN u64 globaltimer() {
-  u64 now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-#endif
 
 // All threads of the block. NVVM 13.0 was seen to load what stands on the board before
 // __syncthreads (keep_best with drafts in global memory, which then hung): nothing moves across

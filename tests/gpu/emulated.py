@@ -141,7 +141,7 @@ def _compile(macros: Macros) -> Any:
 
 def compiled(source: str, options: list[str]) -> Any:
     """A library of kernels with `emulate` to call them, from build/emulated if it has been compiled before."""
-    command = [str(COMPILER), *FLAGS, *(f"-I{NATIVE / name}" for name in ("include", "cuda", "cpu")), *options]
+    command = [str(COMPILER), *FLAGS, *(f"-I{NATIVE / name}" for name in ("cpu", "include", "cuda")), *options]
     digest = hashlib.sha256(repr((source, command, sysconfig.get_platform())).encode())
     for path in sorted(p for p in NATIVE.rglob("*") if p.suffix in (".hpp", ".cu")):
         digest.update(path.read_bytes())

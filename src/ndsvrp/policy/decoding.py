@@ -1,4 +1,4 @@
-"""Selections on a GPU in one kernel (native/cuda/decode.cu, pack.cu): what `rollout.sample` does in plain operations.
+"""The decoder on a GPU in one kernel (native/cuda/decode.cu): what `rollout.sample` does in torch operations.
 
 Probabilities are the same to bfloat16; selections are drawn otherwise, so that the same random numbers give others.
 """
@@ -22,7 +22,7 @@ SPAN = 64  # kSpan of decode.cu
 SETS = 2  # of 16 rollouts that a warp has, if there are that many
 MOST_FOR_SETS = 128  # width of a network of which a lane's registers hold several sets
 WARPS = {1: 16, 2: 8}  # of a block at most, by sets: as many as the registers of a multiprocessor are enough for
-SEED_AHEAD = 6  # kSeedAhead of decoder.hpp
+SEED_AHEAD = 6  # kSeedAhead of decoder_layout.hpp
 AHEAD = 16  # tiles that a layer may read beyond its end
 
 
@@ -49,7 +49,7 @@ class FusedDecoder:
         places = torch.empty((batch, groups * TILE, 4), dtype=torch.float32, device=h.device)
         nodes, route = inputs.nodes.contiguous(), inputs.route.contiguous()
         self.device.launch(
-            self.device.kernel("pack", "pack_customers", self._sizes()), batch * groups, 2 * width, 0,
+            self.device.kernel("decoder_tiles", "tile_customers", self._sizes()), batch * groups, 2 * width, 0,
             h, made, nodes, route, np.int32(customers), np.int32(groups), np.int32(nodes.shape[2]),
             memory, pointers, places,
         )  # fmt: skip
@@ -94,7 +94,7 @@ class FusedDecoder:
         return 512 * 2 * (config.width // TILE) + 128 * -(-customers // SPAN)
 
     def _sizes(self) -> Macros:
-        """What pack.cu and decode.cu both know."""
+        """What decoder_tiles.cu and decode.cu both know."""
         config = self.network.config
         return (
             ("NDS_WIDTH", str(config.width)), ("NDS_SEED_WIDTH", str(config.seed_width)),
@@ -119,7 +119,7 @@ class FusedDecoder:
         first_gates = n.start.new_empty(3 * n.config.width, dtype=torch.bfloat16)
         making = n.start.new_empty((n.config.width + 1, 5 * n.config.width), dtype=torch.bfloat16)
         self.device.launch(
-            self.device.kernel("pack", "pack_weights", self._sizes()), -(-tiles // 8), 256, 0,
+            self.device.kernel("decoder_tiles", "tile_weights", self._sizes()), -(-tiles // 8), 256, 0,
             n.gru_hidden.weight, n.query.weight, n.combine.weight, n.seed_in.weight, n.seed_out.weight,
             n.gru_hidden.bias, n.combine.bias, n.seed_in.bias, n.seed_out.bias, n.gru_input.weight, n.gru_input.bias,
             n.remember.weight, n.start, weights, biases, first_gates, making,
