@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -40,17 +39,3 @@ def test_python_of_the_readme(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     exec(compile(code.replace("time=30", "time=0.3"), "README.md", "exec"), {})
-
-
-@pytest.mark.parametrize("folder", ["src/ndsvrp", "native"])
-def test_module_map_lists_every_file(folder):
-    files = [file for kind in ("*.py", "*.hpp", "*.cpp", "*.cu") for file in (ROOT / folder).rglob(kind)]
-    present = Counter(f"{file.parent.name}/" if file.name == "__init__.py" else file.name for file in files)
-    listed = Counter(re.findall(r"^ {4,}(?:\w+/)*?(\w+/|\w+\.\w+) ", README, re.MULTILINE))
-    missing = present - listed - Counter(["ndsvrp/"])
-    assert not missing, f"lines of the README's module map are missing for {sorted(missing)}"
-
-
-def test_links_of_the_readme():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target

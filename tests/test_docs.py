@@ -1,0 +1,61 @@
+"""What the documentation refers to exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("", "docs", "configs", "results", "examples/data", "tests/data")
+PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
+BASES = ("", "src/ndsvrp", "native", "native/include/ndsvrp", "native/cuda")
+KINDS = "py|hpp|cpp|cu|toml|jsonl|csv"
+FILES = {path.name for folder in ("src", "native", "tests", "configs", "examples", "results", "tools")
+         for path in (ROOT / folder).rglob("*") if path.is_file()}  # fmt: skip
+
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments that GitHub makes of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pages
+def test_links(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if target.startswith("https://"):
+            continue
+        file, _, fragment = target.partition("#")
+        linked = (page.parent / file).resolve() if file else page
+        assert linked.exists(), target
+        assert not fragment or fragment in anchors(linked), target
+
+
+@pages
+def test_named_files(page: Path) -> None:
+    """Except for names with placeholders, outputs, files of an old commit, and notes of the log."""
+    if page.name == "log.md":
+        return
+    text = re.sub(r"(--out|--resume) \S+|`\S+` of\s+commit", "", page.read_text(encoding="utf-8"))
+    paths = re.findall(rf"(?<![\w./…*-])((?:[\w.-]+/)+[\w.-]+\.(?:{KINDS}))\b", text)
+    paths += re.findall(rf"`([\w-]+\.(?:{KINDS}))`", text)
+    for path in paths:
+        if re.search(r"[A-Z]{3}", path) or path.startswith("out/") or path == "log.jsonl":
+            continue
+        known = path in FILES or any((base / path).exists() for base in (page.parent, *(ROOT / b for b in BASES)))
+        assert known, path
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_map_lists_every_package() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    for package in (ROOT / "src/ndsvrp").rglob("__init__.py"):
+        name = ".".join(package.parent.relative_to(ROOT / "src").parts)
+        assert f"| `{name}` |" in text, name
