@@ -13,11 +13,11 @@ from ndsvrp.counter_random import key_of
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
-from ndsvrp.policy.decoding import FusedDecoder
-from ndsvrp.policy.draws import draw_by_number
+from ndsvrp.policy.fused_decoder import FusedDecoder
+from ndsvrp.policy.graphs import low_precision
 from ndsvrp.policy.inputs import static_inputs
-from ndsvrp.policy.kernels import kernels_on
-from ndsvrp.policy.recorded import low_precision
+from ndsvrp.policy.kernels import kernels_for
+from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import start
 from ndsvrp.train.config import Source
@@ -29,7 +29,7 @@ def main() -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)  # sanitizers have something to say about libraries, too
     torch.backends.cuda.enable_flash_sdp(False)
     torch.backends.cuda.enable_mem_efficient_sdp(False)
-    kernels = kernels_on(device)
+    kernels = kernels_for(device)
     assert kernels is not None
     network = Network(NetworkConfig()).to(device)
     for customers, rollouts in ((70, 40), (9, 3)):
@@ -38,7 +38,7 @@ def main() -> None:
         state = start(engine, problems, np.arange(2), 1, rounds=2)
         inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), device)
         inputs = inputs.showing(engine.device_view(state))
-        seeds, uniforms = draw_by_number(0, 2, key_of(1), rollouts, 5, bits, device)
+        seeds, uniforms = RandomNumbers.from_counter(0, 2, key_of(1), rollouts, 5, bits, device)
         with low_precision(device):
             with torch.no_grad():
                 removed, _ = FusedDecoder(network, kernels.device)(inputs, seeds, uniforms)

@@ -11,10 +11,10 @@ from emulated import COMPILER, EmulatedDevice
 
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
-from ndsvrp.policy import Network, NetworkConfig, decoding
-from ndsvrp.policy.decoding import FusedDecoder, covers
-from ndsvrp.policy.draws import draw
+from ndsvrp.policy import Network, NetworkConfig, fused_decoder
+from ndsvrp.policy.fused_decoder import FusedDecoder, supports
 from ndsvrp.policy.inputs import Inputs, static_inputs
+from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import start
 
@@ -47,10 +47,12 @@ def decode(  # type: ignore[no-untyped-def]
     policy: Network, inputs: Inputs, rollouts: int, removals: int, seed: int = 1, device: EmulatedDevice | None = None
 ):
     device = device or EmulatedDevice()
-    draws = draw(np.random.default_rng(seed), len(inputs.nodes), rollouts, removals, policy.config.seed_bits)
+    numbers = RandomNumbers.from_generator(
+        np.random.default_rng(seed), len(inputs.nodes), rollouts, removals, policy.config.seed_bits
+    )
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        removed, said = FusedDecoder(policy, device)(inputs, *draws)
-        forced = policy(inputs, removed, draws.seeds)
+        removed, said = FusedDecoder(policy, device)(inputs, *numbers)
+        forced = policy(inputs, removed, numbers.seeds)
     return removed, said, forced
 
 
@@ -83,7 +85,7 @@ def test_shapes(monkeypatch: pytest.MonkeyPatch, sets: int) -> None:
     """Whatever warps and blocks rollouts are spread over, they select the same."""
     policy, inputs = network(), solved("cvrp", 70, 2)
     whole = decode(policy, inputs, 90, 4)[0]
-    monkeypatch.setattr(decoding, "SETS", sets)
+    monkeypatch.setattr(fused_decoder, "SETS", sets)
     of_set = FusedDecoder(policy, EmulatedDevice())._bytes(70)
     for fit, processors, blocks in ((1, 1, 6), (2, 1, 3), (4, 1, 2), (100, 1, 1), (100, 4, 2), (100, 12, 6 // sets)):
         device = EmulatedDevice(shared_limit=fit * of_set, multiprocessors=processors)
@@ -177,7 +179,7 @@ def test_weights_that_are_no_numbers() -> None:
 
 
 def test_what_it_covers() -> None:
-    assert covers(NetworkConfig()) and covers(NetworkConfig.paper())
-    assert not covers(replace(NETWORK, heads=4)) and not covers(replace(NETWORK, seed_width=40))
+    assert supports(NetworkConfig()) and supports(NetworkConfig.paper())
+    assert not supports(replace(NETWORK, heads=4)) and not supports(replace(NETWORK, seed_width=40))
     assert FusedDecoder(Network(NetworkConfig()), EmulatedDevice()).fits(10_000)
     assert not FusedDecoder(Network(NetworkConfig()), EmulatedDevice()).fits(200_000)

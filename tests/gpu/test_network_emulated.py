@@ -106,7 +106,7 @@ def test_network(case: Case, monkeypatch: pytest.MonkeyPatch, form: str) -> None
     removed = torch.stack([torch.randperm(19, generator=case.random)[:10].view(2, 5) + 1 for _ in range(3)])
     seeds = torch.randint(2, (3, 2, 4), generator=case.random).float()
     exact, plain = (case.results(network, inputs, removed, seeds, low=low) for low in (False, True))
-    monkeypatch.setattr(kernels, "kernels_on", lambda device: case.make)
+    monkeypatch.setattr(kernels, "kernels_for", lambda device: case.make)
     ours = case.results(network, inputs, removed, seeds, low=True)
     assert any(name == "gru_forward" for name, _, _ in case.make.device.launched)
     case.compare(exact, plain, ours)

@@ -7,8 +7,8 @@ import torch
 
 from gpu.network_cases import SOLUTIONS, Case
 from ndsvrp.policy import NetworkConfig, kernels
+from ndsvrp.policy.graphs import GraphCache, low_precision
 from ndsvrp.policy.inputs import Inputs
-from ndsvrp.policy.recorded import Recordings, low_precision
 
 pytestmark = [
     pytest.mark.gpu,
@@ -24,7 +24,7 @@ FORMS = {
 
 @pytest.fixture
 def case() -> Case:
-    make = kernels.kernels_on(torch.device("cuda"))
+    make = kernels.kernels_for(torch.device("cuda"))
     assert make is not None
     return Case(make, "cuda")
 
@@ -63,7 +63,7 @@ def test_network(case: Case, monkeypatch: pytest.MonkeyPatch, form: str, nodes: 
     removed, seeds = rollouts(case, 8, nodes, 2, 10, network.config.seed_bits)
     ours = case.results(network, inputs, removed, seeds, low=True)
     with monkeypatch.context() as patch:
-        patch.setattr(kernels, "kernels_on", lambda device: None)
+        patch.setattr(kernels, "kernels_for", lambda device: None)
         exact, plain = (case.results(network, inputs, removed, seeds, low=low) for low in (False, True))
     case.compare(exact, plain, ours)
 
@@ -96,7 +96,7 @@ def test_recorded(case: Case) -> None:
         with torch.no_grad(), low_precision(torch.device("cuda")):
             return network.encode(Inputs.of_tensors(*parts)).gates
 
-    recorded = Recordings(encode)
+    recorded = GraphCache(encode)
     for inputs in (first, second):
         assert torch.equal(recorded(*inputs.tensors()), encode(*inputs.tensors()))
     with torch.no_grad():

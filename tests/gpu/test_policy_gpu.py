@@ -16,9 +16,9 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import NdsWarning
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy
-from ndsvrp.policy.draws import Draws, draw
+from ndsvrp.policy.graphs import low_precision
 from ndsvrp.policy.inputs import Inputs, static_inputs
-from ndsvrp.policy.recorded import low_precision
+from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import Sampler, sample
 from ndsvrp.ruin import RuinRequest
 from ndsvrp.search.augment import augmentations
@@ -55,13 +55,15 @@ def test_recorded_rollouts(customers: int) -> None:
     with pytest.warns(NdsWarning, match="no kernel selects customers for a network of this shape"):
         assert sampler._fused is None
     for seed in (1, 2, 1):
-        draws = draw(np.random.default_rng(seed), 4, 16, 8, NETWORK.seed_bits).on(torch.device("cuda"))
-        recorded = sampler(inputs, draws)
+        numbers = RandomNumbers.from_generator(np.random.default_rng(seed), 4, 16, 8, NETWORK.seed_bits).to(
+            torch.device("cuda")
+        )
+        recorded = sampler(inputs, numbers)
         with low_precision(torch.device("cuda")):
-            plain = sample(policy, inputs, draws)
+            plain = sample(policy, inputs, numbers)
             assert recorded is not None and plain is not None
             with torch.no_grad():
-                forced = policy(inputs, recorded.removed, draws.seeds)
+                forced = policy(inputs, recorded.removed, numbers.seeds)
         assert torch.equal(recorded.removed, plain.removed)
         assert (recorded.removed.sort(dim=-1).values.diff(dim=-1) > 0).all(), "nobody is selected twice"
         assert (recorded.log_probability - forced).abs().max() < 0.05 * 8
@@ -75,11 +77,11 @@ def test_fused_rollouts(customers: int) -> None:
     batch, removals = 3, min(15, customers)
     inputs = inputs_on("cuda", customers, batch)
     sampler = Sampler(policy)
-    draws = draw(np.random.default_rng(1), batch, 200, removals, 10).on(torch.device("cuda"))
-    first, again = sampler(inputs, draws), sampler(inputs, draws)
+    numbers = RandomNumbers.from_generator(np.random.default_rng(1), batch, 200, removals, 10).to(torch.device("cuda"))
+    first, again = sampler(inputs, numbers), sampler(inputs, numbers)
     assert first is not None and again is not None and sampler._fused is not None
     with low_precision(torch.device("cuda")), torch.no_grad():
-        forced = policy(inputs, first.removed, draws.seeds)
+        forced = policy(inputs, first.removed, numbers.seeds)
     assert torch.equal(first.removed, again.removed)
     assert first.removed.min() >= 1 and first.removed.max() <= customers
     assert (first.removed.sort(dim=-1).values.diff(dim=-1) > 0).all()
@@ -94,7 +96,7 @@ def test_fused_rollouts_by_chance() -> None:
     rollouts = 200_000
     seeds = torch.zeros(1, rollouts, 10, device="cuda")
     uniforms = torch.rand(1, rollouts, 2, device="cuda", generator=torch.Generator("cuda").manual_seed(1))
-    drawn = Sampler(policy)(inputs, Draws(seeds, uniforms))
+    drawn = Sampler(policy)(inputs, RandomNumbers(seeds, uniforms))
     assert drawn is not None
     pairs = torch.cartesian_prod(torch.arange(1, 31), torch.arange(1, 31)).cuda()
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
@@ -148,11 +150,13 @@ def test_recorded_gradients() -> None:
     trainer = Trainer(config, network(), CpuEngine(), torch.device("cuda"))
     for customers in (12, 40, 12):
         inputs = inputs_on("cuda", customers, 4)
-        draws = draw(np.random.default_rng(1), 4, 1, 6, NETWORK.seed_bits).on(torch.device("cuda"))
+        numbers = RandomNumbers.from_generator(np.random.default_rng(1), 4, 1, 6, NETWORK.seed_bits).to(
+            torch.device("cuda")
+        )
         with low_precision(torch.device("cuda")):
-            rollouts = sample(trainer.network, inputs, draws)
+            rollouts = sample(trainer.network, inputs, numbers)
         assert rollouts is not None
-        arguments = (rollouts.removed, draws.seeds, torch.linspace(0.5, 2.0, 4, device="cuda"), *inputs.tensors())
+        arguments = (rollouts.removed, numbers.seeds, torch.linspace(0.5, 2.0, 4, device="cuda"), *inputs.tensors())
         gradients = [parameter.grad for parameter in trainer.network.parameters()]
         before = [gradient.clone() for gradient in gradients if gradient is not None]
         recorded_loss = trainer.gradient(*arguments).clone()

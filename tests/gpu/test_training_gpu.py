@@ -16,7 +16,7 @@ from ndsvrp.counter_random import key_of
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.packed import near_by_points
 from ndsvrp.policy import Network, NetworkConfig
-from ndsvrp.policy.draws import by_operations, draw_by_number
+from ndsvrp.policy.random_numbers import RandomNumbers, by_torch
 from ndsvrp.train.config import Recipe, Source, TrainConfig
 from ndsvrp.train.drawn import drawn
 from ndsvrp.train.states import prepare
@@ -56,8 +56,8 @@ def trainer_of(data: tuple[Source, ...] = (Source(customers=(40,)),), **recipe: 
 def test_the_same_random_numbers_as_on_a_cpu(rollouts: int) -> None:
     for first, iteration in ((0, 0), (2**33, 1), (7, 2)):
         how = (first, 9, key_of(1, 3, iteration), rollouts, 15, 10)
-        expected = by_operations(*how)
-        for found in (draw_by_number(*how, torch.device("cuda")), by_operations(*how, torch.device("cuda"))):
+        expected = by_torch(*how)
+        for found in (RandomNumbers.from_counter(*how, torch.device("cuda")), by_torch(*how, torch.device("cuda"))):
             assert all(map(torch.equal, expected, (part.cpu() for part in found)))
 
 

@@ -25,9 +25,9 @@ if __name__ == "__main__":
 
 from gpu.network_cases import Case, solution
 from ndsvrp.engine import device as compiling
-from ndsvrp.policy import NetworkConfig, decoding, kernels
-from ndsvrp.policy.draws import draw
-from ndsvrp.policy.recorded import low_precision
+from ndsvrp.policy import NetworkConfig, fused_decoder, kernels
+from ndsvrp.policy.graphs import low_precision
+from ndsvrp.policy.random_numbers import RandomNumbers
 
 WIDTH, HEADS, HIDDEN = 128, 8, 512
 
@@ -98,16 +98,16 @@ def time_network(case: Case, nodes: int) -> None:
             chances = network(inputs, removed, seeds)
         chances.sum().backward()  # type: ignore[no-untyped-call]
 
-    ours = kernels.kernels_on
+    ours = kernels.kernels_for
     for name in ("ours", "plain"):
-        kernels.kernels_on = ours if name == "ours" else lambda device: None  # type: ignore[assignment]
+        kernels.kernels_for = ours if name == "ours" else lambda device: None  # type: ignore[assignment]
         inputs = case.inputs(128, nodes)
         print(f" 128 x {nodes:5}  encode, {name:12} {microseconds(encode, 3):8.1f} us", flush=True)
         inputs = case.inputs(256, nodes)
         removed = torch.rand(256, 1, nodes - 1).argsort(dim=-1)[..., :15].cuda() + 1
         seeds = torch.randint(2, (256, 1, network.config.seed_bits)).float().cuda()
         print(f" 256 x {nodes:5}  gradient, {name:10} {microseconds(gradient, 1):8.1f} us", flush=True)
-    kernels.kernels_on = ours
+    kernels.kernels_for = ours
 
 
 def time_selections(case: Case, nodes: int) -> None:
@@ -115,14 +115,16 @@ def time_selections(case: Case, nodes: int) -> None:
     network, device = case.network(NetworkConfig()), torch.device("cuda")
     for batch, rollouts in ((128, 200), (256, 128)):
         inputs = case.inputs(batch, nodes)
-        draws = draw(np.random.default_rng(1), batch, rollouts, 15, network.config.seed_bits).on(device)
-        for sets in decoding.WARPS:
-            decoding.SETS = sets
-            select = decoding.FusedDecoder(network, case.make.device)
+        numbers = RandomNumbers.from_generator(
+            np.random.default_rng(1), batch, rollouts, 15, network.config.seed_bits
+        ).to(device)
+        for sets in fused_decoder.WARPS:
+            fused_decoder.SETS = sets
+            select = fused_decoder.FusedDecoder(network, case.make.device)
 
-            def sample(select: Any = select, inputs: Any = inputs, draws: Any = draws) -> None:
+            def sample(select: Any = select, inputs: Any = inputs, numbers: Any = numbers) -> None:
                 with torch.no_grad(), low_precision(device):
-                    select(inputs, *draws)
+                    select(inputs, *numbers)
 
             def embed(inputs: Any = inputs) -> None:
                 with torch.no_grad(), low_precision(device):
@@ -157,7 +159,7 @@ def main() -> None:
 
 
 def time_all(nodes: int) -> None:
-    make = kernels.kernels_on(torch.device("cuda"))
+    make = kernels.kernels_for(torch.device("cuda"))
     assert make is not None
     case = Case(make, "cuda")
     for batch in (128, 256):

@@ -16,8 +16,8 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import NdsError
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
-from ndsvrp.policy.draws import draw
 from ndsvrp.policy.inputs import NODE_INPUTS, Inputs, static_inputs
+from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import sample
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import start
@@ -223,12 +223,12 @@ def test_as_the_formulas_say(form: str) -> None:
     network = strong(config)
     problems = [random_problem(seed, "pcvrptw", "none", customers=7, layout="uniform") for seed in (0, 1)]
     inputs = shown(problems)
-    draws = draw(np.random.default_rng(0), 2, 4, 5, config.seed_bits)
-    rollouts = sample(network, inputs, draws)
+    numbers = RandomNumbers.from_generator(np.random.default_rng(0), 2, 4, 5, config.seed_bits)
+    rollouts = sample(network, inputs, numbers)
     assert rollouts is not None
     with torch.no_grad():
-        fast = network(inputs, rollouts.removed, draws.seeds).numpy()
-    slow = Slow(network).all_of(inputs, rollouts.removed, draws.seeds)
+        fast = network(inputs, rollouts.removed, numbers.seeds).numpy()
+    slow = Slow(network).all_of(inputs, rollouts.removed, numbers.seeds)
     assert np.ptp(slow) > 0.5, "the rollouts are not all alike"
     assert np.allclose(fast, slow, rtol=0, atol=2e-4)
     assert np.allclose(rollouts.log_probability.numpy(), slow, rtol=0, atol=2e-4)
@@ -238,12 +238,12 @@ def test_as_the_formulas_say_with_a_matrix() -> None:
     network = strong(FORMS["default"])
     problem = random_problem(3, "cvrp", "asymmetric", customers=6, layout="uniform")
     inputs = shown([problem])
-    draws = draw(np.random.default_rng(0), 1, 6, 4, 4)
-    rollouts = sample(network, inputs, draws)
+    numbers = RandomNumbers.from_generator(np.random.default_rng(0), 1, 6, 4, 4)
+    rollouts = sample(network, inputs, numbers)
     assert rollouts is not None
-    slow = Slow(network).all_of(inputs, rollouts.removed, draws.seeds)
+    slow = Slow(network).all_of(inputs, rollouts.removed, numbers.seeds)
     with torch.no_grad():
-        assert np.allclose(network(inputs, rollouts.removed, draws.seeds).numpy(), slow, rtol=0, atol=2e-4)
+        assert np.allclose(network(inputs, rollouts.removed, numbers.seeds).numpy(), slow, rtol=0, atol=2e-4)
 
 
 def test_forms_differ() -> None:
@@ -293,11 +293,11 @@ def test_sampling_and_teacher_forcing_agree(variant: str, customers: int, remova
     inputs = shown(problems)
     if variant.startswith("p") and customers == 17:
         assert bool((inputs.route[:, 1:] < 0).any()), "some are not served"
-    draws = draw(np.random.default_rng(1), 3, 20, removals, 4)
-    rollouts = sample(network, inputs, draws)
+    numbers = RandomNumbers.from_generator(np.random.default_rng(1), 3, 20, removals, 4)
+    rollouts = sample(network, inputs, numbers)
     assert rollouts is not None
     with torch.no_grad():
-        forced = network(inputs, rollouts.removed, draws.seeds)
+        forced = network(inputs, rollouts.removed, numbers.seeds)
     assert torch.isfinite(forced).all()
     assert torch.allclose(rollouts.log_probability, forced, rtol=0, atol=1e-4)
     if customers == 1:
@@ -374,7 +374,7 @@ def test_what_is_masked_is_not_heard_either() -> None:
 def test_a_customer_is_selected_once() -> None:
     network = strong(FORMS["default"])
     inputs = shown([random_problem(5, "cvrp", "none", customers=9, layout="uniform")])
-    rollouts = sample(network, inputs, draw(np.random.default_rng(0), 1, 16, 9, 4))
+    rollouts = sample(network, inputs, RandomNumbers.from_generator(np.random.default_rng(0), 1, 16, 9, 4))
     assert rollouts is not None
     everybody = torch.arange(1, 10).expand(1, 16, 9)
     assert torch.equal(rollouts.removed.sort(dim=-1).values, everybody)
@@ -390,7 +390,7 @@ def test_unserved_customers_can_be_selected() -> None:
     assert view.previous[0, 2] == view.next[0, 2] == 0
     network = strong(FORMS["default"])
     inputs = shown([problem], view)
-    rollouts = sample(network, inputs, draw(np.random.default_rng(0), 1, 200, 1, 4))
+    rollouts = sample(network, inputs, RandomNumbers.from_generator(np.random.default_rng(0), 1, 200, 1, 4))
     assert rollouts is not None
     assert set(rollouts.removed.flatten().tolist()) == {1, 2, 3, 4}
     with torch.no_grad():
@@ -484,7 +484,7 @@ def test_untrained_policy_with_the_term_is_a_related_removal() -> None:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             network = Network(NetworkConfig(distance_term=term, width=16, heads=2, feed_forward=16))
-        rollouts = sample(network, inputs, draw(np.random.default_rng(0), 4, 32, 5, 10))
+        rollouts = sample(network, inputs, RandomNumbers.from_generator(np.random.default_rng(0), 4, 32, 5, 10))
         assert rollouts is not None
         where = torch.stack([inputs.coordinates[b][rollouts.removed[b]] for b in range(4)])
         spread[term] = float((where[:, :, 1:] - where[:, :, :-1]).norm(dim=-1).mean())
@@ -564,15 +564,15 @@ def test_gradient_of_the_loss_by_finite_differences(form: str) -> None:
     problems = generate("cvrp", 7, count=2, seed=5)
     engine, state, view = solved(problems, steps=0)
     inputs = shown(problems, view)
-    draws = draw(np.random.default_rng(0), 2, 4, 3, 2)
-    rollouts = sample(network, inputs, draws)
+    numbers = RandomNumbers.from_generator(np.random.default_rng(0), 2, 4, 3, 2)
+    rollouts = sample(network, inputs, numbers)
     assert rollouts is not None
     removed = rollouts.removed.numpy().astype(np.int32)
     change = engine.evaluate(state, Recipe(removals=3), removed, 4, 0, 0, keep_best=False)
     taught = signal(torch.as_tensor(change), scale=True)
     assert torch.all(taught.advantage > 0)
     rows = torch.arange(2)
-    chosen, seeds = rollouts.removed[rows, taught.best, None], draws.seeds[rows, taught.best, None]
+    chosen, seeds = rollouts.removed[rows, taught.best, None], numbers.seeds[rows, taught.best, None]
     loss_of(network(inputs, chosen, seeds)[:, 0], taught.advantage).backward()
     slow = Slow(network)
 

@@ -15,8 +15,8 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import EngineError
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy, rollout
-from ndsvrp.policy.draws import Draws, draw
 from ndsvrp.policy.inputs import Inputs, static_inputs
+from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import Sampler, invert, sample
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.start import start
@@ -44,24 +44,24 @@ def ruin_request(problem: Problem, chains: int = 3, **changes: Any) -> RuinReque
 # --- random numbers ------------------------------------------------------------------------------------
 
 
-def numbers(draws: Draws) -> np.ndarray:
+def seed_numbers(numbers: RandomNumbers) -> np.ndarray:
     """(B, K): the seeds as whole numbers."""
-    return (draws.seeds.numpy().astype(int) << np.arange(draws.seeds.shape[-1])).sum(-1)
+    return (numbers.seeds.numpy().astype(int) << np.arange(numbers.seeds.shape[-1])).sum(-1)
 
 
 @pytest.mark.parametrize("rollouts", [1, 7, 31, 32])
 def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
-    draws = draw(np.random.default_rng(0), 300, rollouts, 3, 5)
-    assert draws.seeds.shape == (300, rollouts, 5) and draws.uniforms.shape == (300, rollouts, 3)
-    assert set(draws.seeds.unique().tolist()) == {0.0, 1.0}
-    found = numbers(draws)
+    numbers = RandomNumbers.from_generator(np.random.default_rng(0), 300, rollouts, 3, 5)
+    assert numbers.seeds.shape == (300, rollouts, 5) and numbers.uniforms.shape == (300, rollouts, 3)
+    assert set(numbers.seeds.unique().tolist()) == {0.0, 1.0}
+    found = seed_numbers(numbers)
     assert all(len(set(row)) == rollouts for row in found)
     assert set(found.ravel()) == set(range(32)), "any of them may be drawn"
     assert rollouts == 1 or not np.array_equal(found[0], found[1]), "and in any order"
 
 
 def test_seeds_come_again_when_there_are_too_few() -> None:
-    found = numbers(draw(np.random.default_rng(0), 40, 33, 1, 5))
+    found = seed_numbers(RandomNumbers.from_generator(np.random.default_rng(0), 40, 33, 1, 5))
     assert found.min() == 0 and found.max() == 31
     assert all(len(set(row)) < 33 for row in found)
     counts = np.bincount(found.ravel(), minlength=32)
@@ -71,12 +71,15 @@ def test_seeds_come_again_when_there_are_too_few() -> None:
 
 def test_seeds_of_the_default_network() -> None:
     """Without replacement up to 1024, with it beyond."""
-    assert [len(set(numbers(draw(np.random.default_rng(0), 1, k, 1, 10))[0])) for k in (128, 1024)] == [128, 1024]
-    assert len(set(numbers(draw(np.random.default_rng(0), 1, 1025, 1, 10))[0])) < 1000
+    assert [
+        len(set(seed_numbers(RandomNumbers.from_generator(np.random.default_rng(0), 1, k, 1, 10))[0]))
+        for k in (128, 1024)
+    ] == [128, 1024]
+    assert len(set(seed_numbers(RandomNumbers.from_generator(np.random.default_rng(0), 1, 1025, 1, 10))[0])) < 1000
 
 
 def test_uniforms() -> None:
-    uniforms = draw(np.random.default_rng(0), 20, 30, 50, 5).uniforms
+    uniforms = RandomNumbers.from_generator(np.random.default_rng(0), 20, 30, 50, 5).uniforms
     assert uniforms.dtype == torch.float32
     assert 0 <= float(uniforms.min()) < 1e-3 and 0.999 < float(uniforms.max()) < 1
     assert float(uniforms.mean()) == pytest.approx(0.5, abs=0.01)
@@ -84,8 +87,8 @@ def test_uniforms() -> None:
 
 @pytest.mark.parametrize("rollouts", [8, 40])
 def test_draws_follow_from_the_generator(rollouts: int) -> None:
-    first, again = (draw(np.random.default_rng(7), 2, rollouts, 3, 5) for _ in range(2))
-    other = draw(np.random.default_rng(8), 2, rollouts, 3, 5)
+    first, again = (RandomNumbers.from_generator(np.random.default_rng(7), 2, rollouts, 3, 5) for _ in range(2))
+    other = RandomNumbers.from_generator(np.random.default_rng(8), 2, rollouts, 3, 5)
     assert torch.equal(first.seeds, again.seeds) and torch.equal(first.uniforms, again.uniforms)
     assert not torch.equal(first.seeds, other.seeds) and not torch.equal(first.uniforms, other.uniforms)
 
@@ -151,7 +154,7 @@ def test_sampling_gives_the_frequencies() -> None:
     inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
     pairs = [(a, b) for a in range(1, 5) for b in range(1, 5) if a != b]
     uniforms = torch.from_numpy(np.random.default_rng(5).random((1, 20_000, 2), np.float32))
-    rollouts = sample(network, inputs, Draws(torch.ones(1, 20_000, 1), uniforms))
+    rollouts = sample(network, inputs, RandomNumbers(torch.ones(1, 20_000, 1), uniforms))
     assert rollouts is not None
     with torch.no_grad():
         expected = 20_000 * network(inputs, torch.tensor([pairs]), torch.ones(1, 12, 1))[0].exp().numpy()
@@ -168,9 +171,9 @@ def test_rollouts_do_not_hear_each_other() -> None:
     """A rollout follows from its own seed and numbers: others beside it, in any order, change nothing."""
     problem = generate("cvrp", 12, seed=1)[0]
     inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
-    network, draws = tiny(), draw(np.random.default_rng(0), 1, 9, 5, 5)
-    whole = sample(network, inputs, draws)
-    part = sample(network, inputs, Draws(draws.seeds[:, [7, 2]], draws.uniforms[:, [7, 2]]))
+    network, numbers = tiny(), RandomNumbers.from_generator(np.random.default_rng(0), 1, 9, 5, 5)
+    whole = sample(network, inputs, numbers)
+    part = sample(network, inputs, RandomNumbers(numbers.seeds[:, [7, 2]], numbers.uniforms[:, [7, 2]]))
     assert whole is not None and part is not None
     assert torch.equal(whole.removed[:, [7, 2]], part.removed)
     assert torch.allclose(whole.log_probability[:, [7, 2]], part.log_probability, rtol=0, atol=1e-5)
@@ -179,9 +182,9 @@ def test_rollouts_do_not_hear_each_other() -> None:
 def test_a_rollout_begins_with_the_shorter_one() -> None:
     problem = generate("cvrp", 12, seed=1)[0]
     inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
-    network, draws = tiny(), draw(np.random.default_rng(0), 1, 9, 5, 5)
-    whole = sample(network, inputs, draws)
-    part = sample(network, inputs, Draws(draws.seeds, draws.uniforms[:, :, :2]))
+    network, numbers = tiny(), RandomNumbers.from_generator(np.random.default_rng(0), 1, 9, 5, 5)
+    whole = sample(network, inputs, numbers)
+    part = sample(network, inputs, RandomNumbers(numbers.seeds, numbers.uniforms[:, :, :2]))
     assert whole is not None and part is not None
     assert torch.equal(whole.removed[:, :, :2], part.removed)
 
@@ -189,16 +192,16 @@ def test_a_rollout_begins_with_the_shorter_one() -> None:
 def test_sampling_needs_no_gradient() -> None:
     problem = generate("cvrp", 6, seed=1)[0]
     inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
-    rollouts = sample(tiny(), inputs, draw(np.random.default_rng(0), 1, 2, 3, 5))
+    rollouts = sample(tiny(), inputs, RandomNumbers.from_generator(np.random.default_rng(0), 1, 2, 3, 5))
     assert rollouts is not None and not rollouts.log_probability.requires_grad
 
 
 def test_deadline() -> None:
     problem = generate("cvrp", 6, seed=1)[0]
     inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
-    draws = draw(np.random.default_rng(0), 1, 2, 3, 5)
-    assert sample(tiny(), inputs, draws, deadline=time.perf_counter()) is None
-    assert sample(tiny(), inputs, draws, deadline=time.perf_counter() + 3600) is not None
+    numbers = RandomNumbers.from_generator(np.random.default_rng(0), 1, 2, 3, 5)
+    assert sample(tiny(), inputs, numbers, deadline=time.perf_counter()) is None
+    assert sample(tiny(), inputs, numbers, deadline=time.perf_counter() + 3600) is not None
 
 
 # --- the policy ------------------------------------------------------------------------------------------
@@ -283,12 +286,12 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = generate("cvrp", 30, seed=1)[0]
     inputs = static_inputs([problem], augmentations(problem, 8), "cpu").showing(ruin_request(problem, 8).view)
     monkeypatch.setattr(rollout, "PART", 3 * 16 * 30)
-    draws = draw(np.random.default_rng(0), 8, 16, 5, 5)
-    found = [Sampler(tiny())(inputs, draws, threads=threads) for threads in (1, 2, 3, 16)]
+    numbers = RandomNumbers.from_generator(np.random.default_rng(0), 8, 16, 5, 5)
+    found = [Sampler(tiny())(inputs, numbers, threads=threads) for threads in (1, 2, 3, 16)]
     for other in found[1:]:
         assert torch.equal(found[0].removed, other.removed)
         assert torch.equal(found[0].log_probability, other.log_probability)
-    customers = Sampler(tiny()).customers(inputs, draws)
+    customers = Sampler(tiny()).customers(inputs, numbers)
     assert customers is not None and customers.dtype == torch.int32
     assert torch.equal(customers, found[0].removed)
 
@@ -356,9 +359,9 @@ def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatc
     problem = generate("cvrp", 9, seed=1)[0]
     real, calls = rollout.sample, []
 
-    def slowing(network: Network, inputs: Inputs, draws: Draws, deadline: float | None = None) -> Any:
+    def slowing(network: Network, inputs: Inputs, numbers: RandomNumbers, deadline: float | None = None) -> Any:
         calls.append(deadline)
-        return real(network, inputs, draws, time.perf_counter() if len(calls) == 3 else deadline)
+        return real(network, inputs, numbers, time.perf_counter() if len(calls) == 3 else deadline)
 
     monkeypatch.setattr(rollout, "PART", 1)
     monkeypatch.setattr(rollout, "sample", slowing)

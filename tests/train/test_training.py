@@ -266,13 +266,13 @@ def test_the_first_gradient_is_that_of_the_loss() -> None:
     batch = draw_batch(trainer.config.data, 3, 0, trainer.share)
     learning = prepare(CpuEngine(), batch.problems, trainer.config.train, trainer._seed(batch), 0, CPU)
     inputs, network = learning.shown(), trainer_of(trainer.config).network
-    draws = trainer._draws(batch, 0, 6, 3)
-    rollouts = sample(network, inputs, draws)
+    numbers = trainer._random_numbers(batch, 0, 6, 3)
+    rollouts = sample(network, inputs, numbers)
     trainer.train_batch()
     taught, rows = watched.signals[0], torch.arange(4)
     assert rollouts is not None
     chosen = rollouts.removed[rows, taught.best, None]
-    loss_of(network(inputs, chosen, draws.seeds[rows, taught.best, None])[:, 0], taught.advantage).backward()
+    loss_of(network(inputs, chosen, numbers.seeds[rows, taught.best, None])[:, 0], taught.advantage).backward()
     assert np.linalg.norm(watched.gradients[0]) > 1e-3
     assert watched.gradients[0] == pytest.approx(flat(network, gradient=True), abs=1e-6)
 

@@ -20,11 +20,11 @@ from ndsvrp.engine.base import Engine, Recipe
 from ndsvrp.errors import NdsError
 from ndsvrp.generate import generate
 from ndsvrp.io.environment import usable_cores
-from ndsvrp.policy.draws import Draws
+from ndsvrp.policy.graphs import CapturedGraph, low_precision
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.policy import Policy
-from ndsvrp.policy.recorded import Recorded, low_precision
+from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import Sampler
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest
@@ -71,7 +71,7 @@ def iteration(
     coordinates, view = augmentations(problem, chains), engine.device_view(state)
     inputs = static_inputs([problem], coordinates, device).showing(view)
     seeds = torch.randint(2, (chains, ROLLOUTS, network.config.seed_bits), device=device).float()
-    draws = Draws(seeds, torch.rand(chains, ROLLOUTS, REMOVALS, device=device))
+    numbers = RandomNumbers(seeds, torch.rand(chains, ROLLOUTS, REMOVALS, device=device))
     sampler = Sampler(network)
 
     def encode(*tensors: torch.Tensor) -> Any:
@@ -81,9 +81,9 @@ def iteration(
     def request(i: int) -> RuinRequest:
         return RuinRequest(problem, coordinates, view, ROLLOUTS, REMOVALS, np.random.default_rng(i))
 
-    recorded = Recorded(encode, inputs.tensors(), ()) if device == "cuda" else encode
-    encoded = seconds_of(lambda i: recorded(*inputs.tensors()), repeats, device)
-    sampled = seconds_of(lambda i: sampler(inputs, draws), repeats, device)
+    graph = CapturedGraph(encode, inputs.tensors(), ()) if device == "cuda" else encode
+    encoded = seconds_of(lambda i: graph(*inputs.tensors()), repeats, device)
+    sampled = seconds_of(lambda i: sampler(inputs, numbers), repeats, device)
     yield _part("view", seconds_of(lambda i: engine.device_view(state), repeats, device))
     yield _part("encode", encoded)
     yield _part("decode", sampled - encoded)
@@ -91,7 +91,7 @@ def iteration(
         "what": "decode with encode", "value": chains * ROLLOUTS / sampled / 1e6, "unit": "M rollouts/s",
         "seconds": sampled,
     }  # fmt: skip
-    yield _part("policy", seconds_of(lambda i: policy(request(i)), repeats, device))  # draws and all
+    yield _part("policy", seconds_of(lambda i: policy(request(i)), repeats, device))  # with its random numbers
     removed = policy(request(1))
     rebuilt = seconds_of(lambda i: engine.rebuild(state, GIVEN, removed, heat, 1, i), repeats, device)
     yield _part("rebuild", rebuilt)

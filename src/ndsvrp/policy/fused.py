@@ -28,12 +28,12 @@ Kernel = Callable[..., Any]
 MOST_HIDDEN = 2048  # width of a feed-forward part: eight numbers for each thread of a block
 
 
-def usable(network: Network, nodes: Tensor) -> Kernels | None:
+def select_kernels(network: Network, nodes: Tensor) -> Kernels | None:
     """The kernels, where they can stand in for plain operations: on a GPU, in bfloat16, for widths they know."""
     config, device = network.config, nodes.device
     low = torch.is_autocast_enabled(device.type) and torch.get_autocast_dtype(device.type) == torch.bfloat16
     fits = config.width % kernels.SLICE == 0 and config.feed_forward % 8 == 0 and config.feed_forward <= MOST_HIDDEN
-    make = kernels.kernels_on(device) if low and fits else None
+    make = kernels.kernels_for(device) if low and fits else None
     return make if make is not None and make.reads(nodes.shape[1]) else None
 
 

@@ -27,9 +27,9 @@ STAGED = 1024  # nodes that attention has in shared memory at once
 
 
 class Kernels:
-    """The kernels on a device: a `Device`, or one that emulates it."""
+    """The kernels on a device."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Device) -> None:
         self.device = device
 
     def norm(
@@ -113,10 +113,10 @@ class Kernels:
 
     def reads(self, nodes: int) -> bool:
         """Whether the kernels of the layers are for so many: `tour` has a word for each in shared memory, and more."""
-        return RESERVED + 4 * (2 * nodes + 1) <= self.device.shared_limit  # type: ignore[no-any-return]
+        return RESERVED + 4 * (2 * nodes + 1) <= self.device.shared_limit
 
     def _keeps(self, size: int) -> bool:
-        return size <= min(KEPT, self.device.shared_limit - RESERVED)  # type: ignore[no-any-return]
+        return size <= min(KEPT, self.device.shared_limit - RESERVED)
 
     def attends(self, nodes: int, width: int, heads: int, *, gradient: bool) -> bool:
         """Whether `attention` is for such."""
@@ -180,7 +180,7 @@ def _rounded(nodes: int) -> int:
     return -(-nodes // 64) * 64
 
 
-def kernels_on(device: torch.device) -> Kernels | None:
+def kernels_for(device: torch.device) -> Kernels | None:
     """Those of a GPU; None, with a warning, where there is no compiler for them."""
     if device.type != "cuda":
         return None

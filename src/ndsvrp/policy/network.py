@@ -118,7 +118,7 @@ class Memory(NamedTuple):
 
 
 class Network(nn.Module):
-    """The deconstruction policy. `forward` is the probability of given rollouts; `rollout.sample` draws some."""
+    """The deconstruction policy. `forward` is the probability of given rollouts; `rollout.sample` samples some."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class Network(nn.Module):
 
         `between` is called before every layer, and may raise.
         """
-        if (make := fused.usable(self, inputs.nodes)) is not None:
+        if (make := fused.select_kernels(self, inputs.nodes)) is not None:
             return fused.encode(make, self, inputs, between)
         h = torch.cat([self.embed_depot(inputs.nodes[:, :1]), self.embed_customer(inputs.nodes[:, 1:])], dim=1)
         for layer in self.before:
@@ -240,7 +240,7 @@ class Network(nn.Module):
         """
         batch, rollouts, steps = removed.shape
         chosen = removed - 1
-        if (make := fused.usable(self, inputs.nodes)) is not None:
+        if (make := fused.select_kernels(self, inputs.nodes)) is not None:
             h = self.embed(inputs)
             memory = self._memory(h, inputs, gates=False)
             states = fused.states(make, self, h, chosen)

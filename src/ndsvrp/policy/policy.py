@@ -11,9 +11,9 @@ import torch
 from ndsvrp.engine.device import room_for
 from ndsvrp.errors import EngineError
 from ndsvrp.metric import Floats
-from ndsvrp.policy.draws import Draws, draw_by_number
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
+from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import Sampler
 from ndsvrp.ruin import RuinRequest
 
@@ -44,10 +44,10 @@ class Policy:
         began = self._mark()
         inputs = self._static(request).showing(request.view)
         shape = len(inputs.nodes), request.rollouts, request.removals
-        draws = self._draws(request.random, *shape)
+        numbers = self._random_numbers(request.random, *shape)
         fits = True
         try:
-            removed = self.sampler.customers(inputs, draws, threads=request.threads, deadline=request.deadline)
+            removed = self.sampler.customers(inputs, numbers, threads=request.threads, deadline=request.deadline)
         except torch.cuda.OutOfMemoryError:
             fits = False
         if not fits:  # out here, where what was raised does not hold on to what it had made
@@ -74,10 +74,10 @@ class Policy:
             self._took = float(began.elapsed_time(ended)) / 1e3
         return self._took
 
-    def _draws(self, random: np.random.Generator, chains: int, rollouts: int, removals: int) -> Draws:
+    def _random_numbers(self, random: np.random.Generator, chains: int, rollouts: int, removals: int) -> RandomNumbers:
         key = random.integers(1 << 32, size=4).tolist()
         bits = self.network.config.seed_bits
-        return draw_by_number(0, chains, key, rollouts, removals, bits, self.device)
+        return RandomNumbers.from_counter(0, chains, key, rollouts, removals, bits, self.device)
 
     def _mark(self) -> Any:
         if self.device.type != "cuda":

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from ndsvrp.errors import NdsWarning
-from ndsvrp.policy.decoding import FusedDecoder, covers
-from ndsvrp.policy.draws import Draws
+from ndsvrp.policy.fused_decoder import FusedDecoder, supports
+from ndsvrp.policy.graphs import GraphCache, low_precision
 from ndsvrp.policy.inputs import Inputs
-from ndsvrp.policy.kernels import kernels_on
+from ndsvrp.policy.kernels import kernels_for
 from ndsvrp.policy.network import Network, pick
-from ndsvrp.policy.recorded import Recordings, low_precision
+from ndsvrp.policy.random_numbers import RandomNumbers
 
 PART = 20_000  # rollouts x customers that a thread works on at once: what stays in its caches
 
@@ -43,55 +43,59 @@ class Sampler:
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self._recordings = Recordings(self._sample)
+        self._graphs = GraphCache(self._sample)
 
     def __call__(
-        self, inputs: Inputs, draws: Draws, *, threads: int = 1, deadline: float | None = None
+        self, inputs: Inputs, numbers: RandomNumbers, *, threads: int = 1, deadline: float | None = None
     ) -> Rollouts | None:
         """Roll the policy out. None if the deadline (of `time.perf_counter`) passed meanwhile."""
-        rollouts = self._roll_out(inputs, draws, threads, deadline)
+        rollouts = self._roll_out(inputs, numbers, threads, deadline)
         if rollouts is None or inputs.nodes.device.type == "cpu":
             return rollouts
         return Rollouts(*(tensor.clone() for tensor in rollouts))
 
     def customers(
-        self, inputs: Inputs, draws: Draws, *, threads: int = 1, deadline: float | None = None
+        self, inputs: Inputs, numbers: RandomNumbers, *, threads: int = 1, deadline: float | None = None
     ) -> Tensor | None:
         """The same, but only who was selected: (B, K, M) int32, what an engine takes."""
-        rollouts = self._roll_out(inputs, draws, threads, deadline)
+        rollouts = self._roll_out(inputs, numbers, threads, deadline)
         return None if rollouts is None else rollouts.removed.to(torch.int32, copy=True)
 
-    def _roll_out(self, inputs: Inputs, draws: Draws, threads: int, deadline: float | None) -> Rollouts | None:
-        """What is recorded is overwritten by the next call."""
+    def _roll_out(
+        self, inputs: Inputs, numbers: RandomNumbers, threads: int, deadline: float | None
+    ) -> Rollouts | None:
+        """Return tensors that the next call overwrites."""
         if inputs.nodes.device.type == "cpu":
-            return self._in_parts(inputs, draws, threads, deadline)
-        return None if _is_over(deadline) else Rollouts(*self._recordings(*draws, *inputs.tensors()))
+            return self._in_parts(inputs, numbers, threads, deadline)
+        return None if _is_over(deadline) else Rollouts(*self._graphs(*numbers, *inputs.tensors()))
 
     def _sample(self, seeds: Tensor, uniforms: Tensor, *tensors: Tensor) -> Rollouts | None:
         inputs = Inputs.of_tensors(*tensors)
         with torch.no_grad(), low_precision(seeds.device):
             if self._fused is not None and self._fused.fits(inputs.nodes.shape[1] - 1):
                 return Rollouts(*self._fused(inputs, seeds, uniforms))
-            return sample(self.network, inputs, Draws(seeds, uniforms))
+            return sample(self.network, inputs, RandomNumbers(seeds, uniforms))
 
     @cached_property
     def _fused(self) -> FusedDecoder | None:
         """The kernel, if it can be compiled here and is written for such a network."""
-        if not covers(self.network.config):
+        if not supports(self.network.config):
             message = "no kernel selects customers for a network of this shape: plain operations do, which takes longer"
             warnings.warn(message, NdsWarning, stacklevel=2)
             return None
-        kernels = kernels_on(torch.device("cuda"))
+        kernels = kernels_for(torch.device("cuda"))
         return None if kernels is None else FusedDecoder(self.network, kernels.device)
 
-    def _in_parts(self, inputs: Inputs, draws: Draws, threads: int, deadline: float | None) -> Rollouts | None:
-        batch, rollouts, _ = draws.uniforms.shape
+    def _in_parts(
+        self, inputs: Inputs, numbers: RandomNumbers, threads: int, deadline: float | None
+    ) -> Rollouts | None:
+        batch, rollouts, _ = numbers.uniforms.shape
         size = max(1, PART // (rollouts * (inputs.nodes.shape[1] - 1)))
         begins = range(0, batch, size)
 
         def part(begin: int) -> Rollouts | None:
             end = begin + size
-            some = Draws(draws.seeds[begin:end], draws.uniforms[begin:end])
+            some = RandomNumbers(numbers.seeds[begin:end], numbers.uniforms[begin:end])
             return sample(self.network, inputs.part(begin, end), some, deadline)
 
         with torch_threads(1):
@@ -115,7 +119,7 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def sample(network: Network, inputs: Inputs, draws: Draws, deadline: float | None = None) -> Rollouts | None:
+def sample(network: Network, inputs: Inputs, numbers: RandomNumbers, deadline: float | None = None) -> Rollouts | None:
     """Roll the policy out. None if the deadline (of `time.perf_counter`) passed before the last selection."""
 
     def look_at_the_clock() -> None:
@@ -124,7 +128,7 @@ def sample(network: Network, inputs: Inputs, draws: Draws, deadline: float | Non
 
     try:
         with torch.no_grad():
-            return _sample(network, inputs, draws, look_at_the_clock)
+            return _sample(network, inputs, numbers, look_at_the_clock)
     except _Late:
         return None
 
@@ -133,8 +137,8 @@ class _Late(Exception):  # noqa: N818  # not an error
     """Time is up."""
 
 
-def _sample(network: Network, inputs: Inputs, draws: Draws, between: Callable[[], None]) -> Rollouts:
-    seeds, uniforms = draws
+def _sample(network: Network, inputs: Inputs, numbers: RandomNumbers, between: Callable[[], None]) -> Rollouts:
+    seeds, uniforms = numbers
     memory = network.encode(inputs, between)
     batch, rollouts, removals = uniforms.shape
     allowed = torch.ones(batch, rollouts, memory.gates.shape[1], dtype=torch.bool, device=seeds.device)

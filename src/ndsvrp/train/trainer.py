@@ -18,10 +18,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ndsvrp.counter_random import key_of
 from ndsvrp.engine.base import Engine
-from ndsvrp.policy.draws import Draws, draw_by_number
+from ndsvrp.policy.graphs import GraphCache, low_precision
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
-from ndsvrp.policy.recorded import Recordings, low_precision
+from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import Rollouts, Sampler
 from ndsvrp.train.config import TrainConfig
 from ndsvrp.train.data import Batch, Share
@@ -64,10 +64,10 @@ class Trainer:
         self.sampler = Sampler(self.network)
         gradients = [torch.zeros_like(parameter) for parameter in self.network.parameters()]
         for parameter, gradient in zip(self.network.parameters(), gradients, strict=True):
-            parameter.grad = gradient  # they stay where they are: recordings add to them
-        # Processes exchange gradients while these are computed, which cannot be recorded.
-        recorded = on_gpu and self.processes == 1
-        self.gradient: Callable[..., Tensor] = Recordings(self._gradient, gradients) if recorded else self._gradient
+            parameter.grad = gradient  # they stay where they are: graphs add to them
+        # Processes exchange gradients while these are computed, which cannot be captured.
+        captured = on_gpu and self.processes == 1
+        self.gradient: Callable[..., Tensor] = GraphCache(self._gradient, gradients) if captured else self._gradient
         self._watch = Stopwatch(self.device)
         self.share = Share.of(recipe.batch, self.rank, self.processes)
         self._ahead = self._maker()
@@ -116,8 +116,8 @@ class Trainer:
         recipe = self.config.train
         with self._watch.timed("rollout"):
             inputs = learning.shown()
-            draws = self._draws(batch, i, recipe.rollouts, learning.removals)
-            rollouts = self._roll_out(inputs, draws)  # line 10
+            numbers = self._random_numbers(batch, i, recipe.rollouts, learning.removals)
+            rollouts = self._roll_out(inputs, numbers)  # line 10
         with self._watch.timed("evaluate"):
             change = self.engine.evaluate(  # lines 11 to 13, and 17
                 learning.state, reconstruction(recipe, learning.removals), rollouts.removed, recipe.rollouts,
@@ -127,7 +127,7 @@ class Trainer:
             taught = signal(torch.as_tensor(change), scale=recipe.scale_advantage)  # lines 14 and 15
             rows = torch.arange(len(taught.best), device=self.device)
             loss = self.gradient(  # line 16
-                rollouts.removed[rows, taught.best, None], draws.seeds[rows, taught.best, None],
+                rollouts.removed[rows, taught.best, None], numbers.seeds[rows, taught.best, None],
                 weight * taught.advantage, *inputs.tensors(),
             )  # fmt: skip
             return taught, loss / weight
@@ -186,24 +186,24 @@ class Trainer:
         words = np.random.SeedSequence((self.config.train.seed, batch.number, 2)).generate_state(1, np.uint64)
         return int(words[0] >> 1)
 
-    def _draws(self, batch: Batch, i: int, rollouts: int, removals: int) -> Draws:
-        return draw_by_number(
+    def _random_numbers(self, batch: Batch, i: int, rollouts: int, removals: int) -> RandomNumbers:
+        return RandomNumbers.from_counter(
             batch.first, batch.share.count, key_of(self.config.train.seed, 3, i), rollouts, removals,
             self.network.config.seed_bits, self.device,
         )  # fmt: skip
 
     # --- rollouts ------------------------------------------------------------------------------
 
-    def _roll_out(self, inputs: Inputs, draws: Draws) -> Rollouts:
-        rollouts = self.sampler(inputs, draws, threads=self.threads)
+    def _roll_out(self, inputs: Inputs, numbers: RandomNumbers) -> Rollouts:
+        rollouts = self.sampler(inputs, numbers, threads=self.threads)
         assert rollouts is not None  # there is no deadline
         return rollouts
 
     def _improvement_policy(self, batch: Batch) -> Any:
         def deconstruct(inputs: Inputs, j: int) -> Any:
             removals = min(self.config.train.removals, batch.customers)
-            draws = self._draws(batch, APART + j, self.config.train.warm_up_rollouts, removals)
-            return self._roll_out(inputs, draws).removed
+            numbers = self._random_numbers(batch, APART + j, self.config.train.warm_up_rollouts, removals)
+            return self._roll_out(inputs, numbers).removed
 
         return deconstruct
 

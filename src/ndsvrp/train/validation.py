@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from ndsvrp.engine.base import Engine
-from ndsvrp.policy.draws import draw
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.policy import Policy
+from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin
 from ndsvrp.search.solve import solve
@@ -92,8 +92,10 @@ class _Set:
         if policy is not None:
             random = np.random.default_rng((self.config.validation.seed, 4))
             count, bits = len(learning.inputs.nodes), policy.network.config.seed_bits
-            draws = draw(random, count, recipe.rollouts, learning.removals, bits).on(policy.device)
-            rollouts = policy.sampler(learning.shown(), draws, threads=self.validator.threads)
+            numbers = RandomNumbers.from_generator(random, count, recipe.rollouts, learning.removals, bits).to(
+                policy.device
+            )
+            rollouts = policy.sampler(learning.shown(), numbers, threads=self.validator.threads)
             assert rollouts is not None  # there is no deadline
             removed = rollouts.removed
         how = reconstruction(recipe, learning.removals, rule="related" if policy is None else None)

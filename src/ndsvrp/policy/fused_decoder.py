@@ -5,14 +5,12 @@ Probabilities are the same to bfloat16; selections are drawn otherwise, so that 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from ndsvrp.engine.device import Macros
+from ndsvrp.engine.device import Device, Macros
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
@@ -29,12 +27,11 @@ AHEAD = 16  # tiles that a layer may read beyond its end
 class FusedDecoder:
     """The decoder of a network in one kernel, weights read anew at each call."""
 
-    def __init__(self, network: Network, device: Any) -> None:
+    def __init__(self, network: Network, device: Device) -> None:
         self.network, self.device = network, device
 
     def __call__(self, inputs: Inputs, seeds: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-        """As `rollout.sample`, for random numbers as in `Draws`: (B, K, M) int64 customers from 1 on, and (B, K)
-        log-probabilities."""
+        """Return (B, K, M) int64 customers 1 … N and (B, K) log-probabilities by `RandomNumbers`."""
         h = self.network.embed(inputs).to(torch.bfloat16).contiguous()
         batch, customers, width = h.shape
         _, rollouts, removals = uniforms.shape
@@ -69,7 +66,7 @@ class FusedDecoder:
 
     def fits(self, customers: int) -> bool:
         """Whether the kernel can do it: widths in tiles, and what is taken of an instance in shared memory."""
-        return covers(self.network.config) and self._bytes(customers) <= self.device.shared_limit
+        return supports(self.network.config) and self._bytes(customers) <= self.device.shared_limit
 
     def _shape(self, batch: int, customers: int, rollouts: int) -> tuple[int, int, int, int]:
         """Sets of a warp, warps of a block that have some, all its warps, blocks per instance."""
@@ -127,7 +124,7 @@ class FusedDecoder:
         return weights, biases, first_gates, making
 
 
-def covers(config: NetworkConfig) -> bool:
+def supports(config: NetworkConfig) -> bool:
     """Whether the kernel is written for such a network."""
     in_tiles = config.width % TILE == 0 and config.seed_width % TILE == 0
     return in_tiles and config.width == TILE * config.heads and config.seed_bits <= TILE and config.width <= 512

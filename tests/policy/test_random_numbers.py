@@ -10,20 +10,20 @@ import torch
 
 from gpu.emulated import COMPILER, EmulatedDevice
 from ndsvrp.counter_random import WORD, key_of, mix
-from ndsvrp.policy.draws import CPU, ROUNDS, Draws, by_kernel, draw_by_number
+from ndsvrp.policy.random_numbers import CPU, ROUNDS, RandomNumbers, by_kernel
 
 KEY = (5, 3, 7)
 
 
-def drawn(
+def numbers_of(
     first: int, count: int, rollouts: int = 8, removals: int = 3, bits: int = 5, key: tuple[int, ...] = KEY
-) -> Draws:
-    return draw_by_number(first, count, key_of(*key), rollouts, removals, bits)
+) -> RandomNumbers:
+    return RandomNumbers.from_counter(first, count, key_of(*key), rollouts, removals, bits)
 
 
-def numbers(draws: Draws) -> np.ndarray:
+def seed_numbers(numbers: RandomNumbers) -> np.ndarray:
     """(B, K): the seeds as whole numbers."""
-    return (draws.seeds.numpy().astype(int) << np.arange(draws.seeds.shape[-1])).sum(-1)
+    return (numbers.seeds.numpy().astype(int) << np.arange(numbers.seeds.shape[-1])).sum(-1)
 
 
 def by_hand(number: int, rollouts: int, removals: int, bits: int) -> tuple[list[int], list[float]]:
@@ -51,10 +51,10 @@ def by_hand(number: int, rollouts: int, removals: int, bits: int) -> tuple[list[
 
 @pytest.mark.parametrize("number", [0, 1, 77, 2**32 - 1, 2**32 + 77, 2**45 + 3])
 def test_by_hand(number: int) -> None:
-    draws = drawn(number, 1)
+    numbers = numbers_of(number, 1)
     seeds, uniforms = by_hand(number, 8, 3, 5)
-    assert numbers(draws)[0].tolist() == seeds
-    assert draws.uniforms.flatten().tolist() == uniforms
+    assert seed_numbers(numbers)[0].tolist() == seeds
+    assert numbers.uniforms.flatten().tolist() == uniforms
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -64,7 +64,7 @@ def test_by_hand(number: int) -> None:
 )
 def test_the_kernel_draws_the_same(first: int, count: int, rollouts: int, removals: int, bits: int) -> None:
     found = by_kernel(EmulatedDevice(), CPU, first, count, key_of(*KEY), rollouts, removals, bits)
-    assert all(map(torch.equal, found, drawn(first, count, rollouts, removals, bits)))
+    assert all(map(torch.equal, found, numbers_of(first, count, rollouts, removals, bits)))
 
 
 def test_mixing_is_one_to_one_and_spreads() -> None:
@@ -81,8 +81,8 @@ def test_mixing_is_one_to_one_and_spreads() -> None:
 
 @pytest.mark.parametrize("rollouts", [8, 40])
 def test_parts_of_a_batch_draw_what_the_whole_does(rollouts: int) -> None:
-    whole = drawn(10, 6, rollouts)
-    parts = [drawn(10, 1, rollouts), drawn(11, 3, rollouts), drawn(14, 2, rollouts)]
+    whole = numbers_of(10, 6, rollouts)
+    parts = [numbers_of(10, 1, rollouts), numbers_of(11, 3, rollouts), numbers_of(14, 2, rollouts)]
     for entry in (0, 1):
         assert torch.equal(torch.cat([part[entry] for part in parts]), whole[entry])
 
@@ -90,19 +90,23 @@ def test_parts_of_a_batch_draw_what_the_whole_does(rollouts: int) -> None:
 @pytest.mark.parametrize("rollouts", [8, 40])
 def test_instances_and_keys_draw_apart(rollouts: int) -> None:
     """Any other instance or key: half of all bits of the seeds are others, and no uniform number is the same."""
-    ours = drawn(0, 400, rollouts)
-    for other in (drawn(400, 400, rollouts), drawn(0, 400, rollouts, key=(5, 3, 8)), drawn(1 << 32, 400, rollouts)):
+    ours = numbers_of(0, 400, rollouts)
+    for other in (
+        numbers_of(400, 400, rollouts),
+        numbers_of(0, 400, rollouts, key=(5, 3, 8)),
+        numbers_of(1 << 32, 400, rollouts),
+    ):
         assert float((ours.seeds != other.seeds).float().mean()) == pytest.approx(0.5, abs=0.01)
         assert float((ours.uniforms == other.uniforms).float().mean()) < 1e-4
-    kinds = np.corrcoef(numbers(ours)[:, 0], ours.uniforms[:, 0, 0].numpy())
+    kinds = np.corrcoef(seed_numbers(ours)[:, 0], ours.uniforms[:, 0, 0].numpy())
     assert abs(kinds[0, 1]) < 0.15, "seeds and uniform numbers of an instance have nothing to do with each other"
 
 
 @pytest.mark.parametrize("rollouts", [1, 7, 31, 32])
 def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
-    draws = drawn(0, 4000, rollouts)
-    found = numbers(draws)
-    assert draws.seeds.dtype == torch.float32 and draws.seeds.shape == (4000, rollouts, 5)
+    numbers = numbers_of(0, 4000, rollouts)
+    found = seed_numbers(numbers)
+    assert numbers.seeds.dtype == torch.float32 and numbers.seeds.shape == (4000, rollouts, 5)
     assert all(len(set(row)) == rollouts for row in found)
     counts = np.bincount(found[:, 0], minlength=32)  # every number is as likely as any other to come first
     assert ((counts - 125) ** 2 / 125).sum() < 61.1  # chi-square, 31 degrees of freedom, 0.1 %
@@ -112,7 +116,7 @@ def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
 def test_any_two_seeds_are_as_likely_as_any_other_two(bits: int) -> None:
     """Of rollouts beside each other and of the outermost, over many instances: chi-square, 0.1 %."""
     n, instances = 1 << bits, 100_000
-    found = numbers(drawn(0, instances, min(n, 8), 1, bits))
+    found = seed_numbers(numbers_of(0, instances, min(n, 8), 1, bits))
     for a, b in ((0, 1), (0, -1), (-2, -1)):
         counts = np.bincount(found[:, a] * n + found[:, b], minlength=n * n)[~np.eye(n, dtype=bool).ravel()]
         expected, freedom = instances / len(counts), len(counts) - 1
@@ -121,7 +125,7 @@ def test_any_two_seeds_are_as_likely_as_any_other_two(bits: int) -> None:
 
 
 def test_any_three_seeds_are_as_likely_as_any_other_three() -> None:
-    found = numbers(drawn(0, 100_000, 3, 1, 3))
+    found = seed_numbers(numbers_of(0, 100_000, 3, 1, 3))
     counts = np.bincount(found @ [64, 8, 1], minlength=512)
     expected = 100_000 / (8 * 7 * 6)
     assert ((counts[counts > 0] - expected) ** 2 / expected).sum() < 420  # 335 degrees of freedom, 0.1 %
@@ -129,7 +133,7 @@ def test_any_three_seeds_are_as_likely_as_any_other_three() -> None:
 
 
 def test_differences_of_seeds_of_the_default_network() -> None:
-    found = numbers(drawn(0, 20_000, 200, 1, 10))
+    found = seed_numbers(numbers_of(0, 20_000, 200, 1, 10))
     for a, b in ((0, 1), (0, 199), (64, 128)):
         for difference in ((found[:, a] - found[:, b]) % 1024, found[:, a] ^ found[:, b]):
             counts, expected = np.bincount(difference, minlength=1024)[1:], 20_000 / 1023
@@ -137,19 +141,19 @@ def test_differences_of_seeds_of_the_default_network() -> None:
 
 
 def test_seeds_come_again_when_there_are_too_few() -> None:
-    found = numbers(drawn(0, 40, 33))
+    found = seed_numbers(numbers_of(0, 40, 33))
     assert all(len(set(row)) < 33 for row in found)
     counts, expected = np.bincount(found.ravel(), minlength=32), 40 * 33 / 32
     assert ((counts - expected) ** 2 / expected).sum() < 61.1
 
 
 def test_seeds_of_the_default_network() -> None:
-    assert [len(set(numbers(drawn(0, 1, k, 1, 10))[0])) for k in (128, 1024)] == [128, 1024]
-    assert len(set(numbers(drawn(0, 1, 1025, 1, 10))[0])) < 1000
+    assert [len(set(seed_numbers(numbers_of(0, 1, k, 1, 10))[0])) for k in (128, 1024)] == [128, 1024]
+    assert len(set(seed_numbers(numbers_of(0, 1, 1025, 1, 10))[0])) < 1000
 
 
 def test_uniforms() -> None:
-    uniforms = drawn(3, 100, 128, 15, 10).uniforms
+    uniforms = numbers_of(3, 100, 128, 15, 10).uniforms
     assert uniforms.dtype == torch.float32 and uniforms.shape == (100, 128, 15)
     assert 0 <= float(uniforms.min()) < 1e-4 and 0.9999 < float(uniforms.max()) < 1
     flat = uniforms.flatten().double().numpy()
