@@ -1,10 +1,10 @@
-"""Names for combinations of features."""
+"""Names for combinations of constraints."""
 
 from __future__ import annotations
 
 import pytest
 
-from ndsvrp.features import CAPACITY, FEATURES, PRIZES, TIME_WINDOWS
+from ndsvrp.constraints import CAPACITY, FLEET, PRIZES, TIME_WINDOWS, Constraint, constraints_of
 from ndsvrp.problem import Problem
 from ndsvrp.variants import VARIANTS, variant_of
 
@@ -12,7 +12,7 @@ WINDOWS = [[0, 10], [0, 5]]
 
 
 @pytest.mark.parametrize(
-    ("fields", "name", "features"),
+    ("fields", "name", "constraints"),
     [
         ({}, "cvrp", {CAPACITY}),
         ({"windows": WINDOWS}, "vrptw", {CAPACITY, TIME_WINDOWS}),
@@ -23,17 +23,17 @@ WINDOWS = [[0, 10], [0, 5]]
         ({"vehicles": 1}, "cvrp", {CAPACITY}),
     ],
 )
-def test_a_problem_is_named_by_its_features(fields: dict[str, object], name: str, features: set[object]) -> None:
+def test_a_problem_is_named_by_its_constraints(fields: dict[str, object], name: str, constraints: set[object]) -> None:
     problem = Problem(coordinates=[[0, 0], [1, 0]], demand=[0, 1], capacity=1, **fields)  # type: ignore[arg-type]
     assert variant_of(problem).name == name
-    assert variant_of(problem).features == features
-    assert {feature for feature in FEATURES if feature.present(problem)} == features
+    assert variant_of(problem).constraints == constraints
+    assert set(constraints_of(problem)) - {FLEET} == constraints
 
 
 def test_every_combination_with_capacity_has_one_name() -> None:
     assert list(VARIANTS) == ["cvrp", "vrptw", "pcvrp", "pcvrptw"]
-    assert len({variant.features for variant in VARIANTS.values()}) == 2 ** (len(FEATURES) - 1)
-    assert all(CAPACITY in variant.features for variant in VARIANTS.values())
+    assert len({variant.constraints for variant in VARIANTS.values()}) == len(VARIANTS)
+    assert all(CAPACITY in variant.constraints for variant in VARIANTS.values())
     assert {name: variant.layout for name, variant in VARIANTS.items()} == {
         "cvrp": "uniform",
         "vrptw": "clustered",
@@ -51,8 +51,8 @@ def test_sort_keys_put_the_difficult_first() -> None:
         prize=[0, 5, 7, 6],
     )
 
-    def orders(feature: object) -> list[list[int]]:
-        keys = [key(problem)[1:] for _, key in feature.sort_keys]  # type: ignore[attr-defined]
+    def orders(constraint: Constraint) -> list[list[int]]:
+        keys = [key[1:] for _, key in constraint.sort_keys(problem)]
         return [(key.argsort() + 1).tolist() for key in keys]
 
     assert orders(CAPACITY) == [[2, 3, 1]]  # largest demand first

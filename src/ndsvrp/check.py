@@ -1,69 +1,57 @@
-"""The judge: cost and violations from problem and routes alone, in float64.
+"""Check solutions: cost and violations from problem and routes alone, in float64.
 
-Plain numpy, sharing no code with the engines. Every solution that leaves the program went through it.
+Plain numpy, sharing no code with the engines. Every solution that the program returns went through `check`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import fsum
 
 import numpy as np
-import numpy.typing as npt
 
+from ndsvrp.constraints import Violation, Visits, constraints_of
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Route, Solution
 
-
-@dataclass(frozen=True)
-class Violation:
-    """One broken rule. `route` counts from 1, as in `.sol` files; None: the solution as a whole."""
-
-    kind: str  #: capacity, windows, fleet, unserved, twice, unknown, empty
-    message: str
-    route: int | None = None
-
-    def __str__(self) -> str:
-        return self.message if self.route is None else f"route {self.route}: {self.message}"
+__all__ = ["Report", "Violation", "check"]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What `check` found. The cost stands whether or not the solution is feasible."""
+    """The result of `check`. The cost is that of the routes, feasible or not."""
 
     cost: float  #: distance + lost prizes
     distance: float
     lost_prizes: float
     violations: tuple[Violation, ...]
-    unserved: tuple[int, ...]  #: customers in no route, allowed or not
+    unserved: tuple[int, ...]  #: customers in no route, required or optional
 
     @property
     def feasible(self) -> bool:
-        """Whether no rule is broken."""
+        """Whether there are no violations."""
         return not self.violations
 
 
 def check(problem: Problem, solution: Solution) -> Report:
-    """Judge a solution: its cost, and every rule it breaks."""
+    """Return the cost of a solution and everything that it violates."""
     violations: list[Violation] = []
     routes = _check_visits(problem, solution, violations)
-    stops = np.array([0, *(c for route in routes.values() for c in (*route, 0))])  # all routes, one after another
+    stops = np.array([0, *(c for route in routes.values() for c in (*route, 0))])
     distance = fsum(problem.length(stops[:-1], stops[1:]).tolist())
-    broken = [*_overloaded(problem, routes), *_late(problem, routes, stops)]
-    violations += sorted(broken, key=lambda violation: violation.route or 0)
-    if problem.vehicles is not None and len(solution.routes) > problem.vehicles:
-        violations.append(Violation("fleet", f"{len(solution.routes)} routes for {problem.vehicles} vehicles"))
-    absent = np.ones(len(problem.demand), bool)
-    absent[stops] = False
-    unserved = np.flatnonzero(absent)
-    lost = float(np.sum(problem.prize[unserved])) if problem.prize is not None else 0.0
-    missing = unserved[problem.required[unserved]]
-    if len(missing):
-        shown = ", ".join(map(str, missing[:20])) + (", …" if len(missing) > 20 else "")
-        violations.append(Violation("unserved", f"{len(missing)} required customers are not served: {shown}"))
+    visits, constraints = Visits(routes, stops, len(solution.routes)), constraints_of(problem)
+    broken = [violation for constraint in constraints for violation in constraint.violations(problem, visits)]
+    violations += sorted(broken, key=lambda violation: violation.route or len(solution.routes) + 1)
+    is_unserved = np.ones(len(problem.demand), bool)
+    is_unserved[stops] = False
+    unserved = np.flatnonzero(is_unserved)
+    lost = sum(constraint.lost(problem, unserved) for constraint in constraints)
+    required = unserved[problem.required[unserved]]
+    if len(required):
+        shown = ", ".join(map(str, required[:20])) + (", …" if len(required) > 20 else "")
+        violations.append(Violation("unserved", f"{len(required)} required customers are not served: {shown}"))
     scale = problem.metric.scale
-    if problem.metric.is_integer:  # sums of tenths are tenths, whatever float64 made of them
+    if problem.metric.is_integer:  # sums of tenths are tenths, despite the rounding of float64
         distance, lost = round(distance * scale) / scale, round(lost * scale) / scale
         cost = round((distance + lost) * scale) / scale
     else:
@@ -72,7 +60,7 @@ def check(problem: Problem, solution: Solution) -> Report:
 
 
 def _check_visits(problem: Problem, solution: Solution, violations: list[Violation]) -> dict[int, Route]:
-    """The routes that serve somebody, by number, without the customers that do not exist."""
+    """Return the routes that are not empty, by number, without unknown customers."""
     routes: dict[int, Route] = {}
     customers, seen = problem.customers, set[int]()
     for number, route in enumerate(solution.routes, start=1):
@@ -90,37 +78,3 @@ def _check_visits(problem: Problem, solution: Solution, violations: list[Violati
         if known:
             routes[number] = tuple(known)
     return routes
-
-
-def _overloaded(problem: Problem, routes: dict[int, Route]) -> Iterator[Violation]:
-    demand: list[float] = problem.demand.tolist()
-    most = problem.capacity + problem.capacity_tolerance
-    for number, route in routes.items():
-        load = fsum([demand[c] for c in route])
-        if load > most:
-            yield Violation("capacity", f"load {load:g} is above the capacity {problem.capacity:g}", number)
-
-
-def _late(problem: Problem, routes: dict[int, Route], stops: npt.NDArray[np.int64]) -> Iterator[Violation]:
-    if problem.windows is None:
-        return
-    # Plain lists: one call of numpy per array, none per stop.
-    comparable = problem.comparable_times
-    ready = comparable(problem.windows[:, 0]).tolist()
-    due = (comparable(problem.windows[:, 1]) + problem.time_tolerance).tolist()
-    steps = comparable(problem.travel_time(stops[:-1], stops[1:]))
-    if problem.service is not None:
-        steps = steps + comparable(problem.service)[stops[:-1]]
-    step, start = steps.tolist(), 0
-    for number, route in routes.items():
-        time = ready[0]
-        for leg, there in enumerate((*route, 0), start):
-            time += step[leg]
-            if time < ready[there]:
-                time = ready[there]
-            if time > due[there]:
-                who = "the depot" if there == 0 else f"customer {there}"
-                reached, latest = time / problem.time_scale, problem.windows[there, 1]
-                yield Violation("windows", f"{who} is reached at {reached:g}, after {latest:g}", number)
-                break  # what follows is late because of this
-        start += len(route) + 1

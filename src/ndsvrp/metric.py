@@ -1,4 +1,4 @@
-"""How far it is from one point to another: the rounding conventions of the field."""
+"""Rounding conventions of lengths."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndsvrp.errors import EngineError
+
 Floats = npt.NDArray[np.float64]
 
 
 class Metric(StrEnum):
-    """A rule that turns Euclidean lengths into the lengths an objective adds up."""
+    """How Euclidean lengths are rounded before the objective adds them up."""
 
-    NONE = "none"  # as it is
+    NONE = "none"  # not rounded
     ROUND = "round"  # nearest integer (X instances)
     TRUNC = "trunc"  # integer part
     DIMACS = "dimacs"  # truncated to one decimal (Solomon, Gehring-Homberger)
@@ -31,15 +33,22 @@ class Metric(StrEnum):
         return self is not Metric.NONE
 
     def ticks(self, values: npt.NDArray[Any]) -> Floats:
-        """What is whole up to rounding, as exactly whole numbers of ticks; under `none` as it is."""
+        """Return values that are whole up to rounding as whole numbers of ticks; under `none` unchanged."""
         values = np.asarray(values, dtype=np.float64)
         return np.rint(values * self.scale) if self.is_integer else values
 
     def apply(self, length: npt.NDArray[Any]) -> Floats:
-        """Round float64 lengths by this rule. What is rounded is `length * scale`, in float64."""
+        """Round float64 lengths: `length * scale` is rounded, in float64."""
         length = np.asarray(length, dtype=np.float64)
         if self is Metric.NONE:
             return length
         ticks = length * self.scale
         nearest = self in (Metric.ROUND, Metric.EXACT)
         return np.floor(ticks + 0.5 if nearest else ticks) / self.scale
+
+
+def power_of_two(most: int, largest: float) -> float:
+    """Return the largest power of two that scales `largest` to at most `most`."""
+    if not largest < 1e150:  # the squares of lengths must not overflow
+        raise EngineError(f"numbers up to {largest:g} are too large")
+    return float(2.0 ** min(1000.0, np.floor(np.log2(most / largest)))) if largest > 1e-290 else 1.0

@@ -1,4 +1,4 @@
-"""The problem: frozen, validated once. Whoever holds a `Problem` may trust it."""
+"""The problem: frozen and validated once, by its constructor."""
 
 from __future__ import annotations
 
@@ -10,63 +10,59 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndsvrp.constraints import CONSTRAINTS, FIELDS, Field, refuse
 from ndsvrp.errors import InstanceError
-from ndsvrp.features import FEATURES, refuse
 from ndsvrp.metric import Floats, Metric
 
-FLOAT_TOLERANCE = 1e-6  # of the horizon (or the capacity), where numbers are plain floats
+FLOAT_TOLERANCE = 1e-6  # of the horizon or the capacity, if numbers are plain floats
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """One routing problem. Index 0 of every array is the depot, 1 … N are the customers.
+    """A routing problem. Index 0 of every array is the depot, 1 … N are the customers.
 
     Constraints are fields with neutral defaults: no windows, no prizes, any number of vehicles.
     Distances come from `coordinates` under `metric`, or from a full matrix. The objective is the
-    travelled distance plus the prizes of the customers left out.
+    travelled distance plus the prizes of unserved customers.
     """
 
     demand: Floats  #: (N+1,) what each customer takes of a vehicle; the depot's is 0
     capacity: float  #: what a vehicle can carry
     coordinates: Floats | None = None  #: (N+1, 2)
     distance: Floats | None = None  #: (N+1, N+1) used as given, from row to column; may be asymmetric
-    duration: Floats | None = None  #: (N+1, N+1) travel times; None: as long as it is far
+    duration: Floats | None = None  #: (N+1, N+1) travel times; None: equal to the distances
     windows: Floats | None = None  #: (N+1, 2) earliest and latest start of service; depot: opening hours
-    service: Floats | None = None  #: (N+1,) time spent at each customer; needs windows to matter
-    prize: Floats | None = None  #: (N+1,) lost if the customer is left out; 0: the customer is required
-    vehicles: int | None = None  #: at most so many routes; None: as many as it takes
+    service: Floats | None = None  #: (N+1,) time spent at each customer; matters only if times are limited
+    prize: Floats | None = None  #: (N+1,) lost if the customer is unserved; 0: the customer is required
+    vehicles: int | None = None  #: largest number of routes; None: no limit
     metric: Metric = Metric.NONE  #: how lengths between coordinates are rounded
     name: str = "problem"
 
     def __post_init__(self) -> None:
-        set_ = object.__setattr__
         if self.metric not in tuple(Metric):
             raise InstanceError(f"unknown '{self.metric}' (known: {', '.join(Metric)})", field="metric")
-        set_(self, "metric", Metric(self.metric))
-        set_(self, "capacity", float(_array("capacity", self.capacity, (), finite=False)))
+        self._set("metric", Metric(self.metric))
         demand = _array("demand", self.demand, None)
         if demand.ndim != 1 or len(demand) < 2:
             raise InstanceError(f"needs a depot and at least one customer, got shape {demand.shape}", field="demand")
         n = len(demand)
-        shapes = {
-            "demand": (n,), "coordinates": (n, 2), "distance": (n, n), "duration": (n, n),
-            "windows": (n, 2), "service": (n,), "prize": (n,),
-        }  # fmt: skip
-        for field, shape in shapes.items():
-            value = getattr(self, field)
-            if value is not None:
-                set_(self, field, _array(field, value, shape))
+        for name, shape in {"coordinates": (n, 2), "distance": (n, n), "duration": (n, n)}.items():
+            if (value := getattr(self, name)) is not None:
+                self._set(name, _array(name, value, shape))
+        for field in FIELDS:
+            if (value := getattr(self, field.name)) is not None or field.required:
+                self._set(field.name, _value(field, value, n))
         self._check_travel()
-        for field in ("distance", "windows", "service", "prize"):
-            value = getattr(self, field)
-            if value is not None and (field != "service" or self.has_windows):
-                set_(self, field, self._whole(field, value))
-        for feature in FEATURES:
-            feature.check(self)
-        if self.vehicles is not None:
-            set_(self, "vehicles", _count("vehicles", self.vehicles))
+        units = {"distance": "length", **{field.name: field.unit for field in FIELDS}}
+        for name, unit in units.items():
+            value = getattr(self, name)
+            if value is not None and (unit == "length" or (unit == "time" and self.has_times)):
+                whole = self._whole(name, value)
+                self._set(name, whole if whole.ndim else float(whole))
+        for constraint in CONSTRAINTS:
+            constraint.check(self)
 
-    # --- what is there ---------------------------------------------------------------------
+    # --- properties ------------------------------------------------------------------------
 
     @property
     def customers(self) -> int:
@@ -75,13 +71,18 @@ class Problem:
 
     @property
     def has_windows(self) -> bool:
-        """Whether customers have to be served within given hours."""
+        """Whether customers have time windows."""
         return self.windows is not None
 
     @property
     def has_prizes(self) -> bool:
-        """Whether customers may be left out for a price."""
+        """Whether customers may stay unserved for a prize."""
         return self.prize is not None
+
+    @cached_property
+    def has_times(self) -> bool:
+        """Whether feasibility depends on travel and service times."""
+        return any(constraint.limits_times(self) for constraint in CONSTRAINTS)
 
     @cached_property
     def required(self) -> npt.NDArray[np.bool_]:
@@ -93,14 +94,14 @@ class Problem:
 
     @property
     def time_tolerance(self) -> float:
-        """By how much a float window may be missed; integer metrics are exact."""
+        """By how much a due date may be exceeded if times are floats; integer metrics are exact."""
         if self.windows is None or self.has_whole_times:
             return 0.0
         return FLOAT_TOLERANCE * float(self.windows[0, 1] - self.windows[0, 0])
 
     @property
     def capacity_tolerance(self) -> float:
-        """By how much a float load may exceed the capacity; whole demands are exact."""
+        """By how much a load may exceed the capacity if demands are floats; whole demands are exact."""
         whole = self.capacity == np.floor(self.capacity) and np.all(self.demand == np.floor(self.demand))
         return 0.0 if whole else FLOAT_TOLERANCE * self.capacity
 
@@ -115,26 +116,26 @@ class Problem:
         return self.metric.scale if self.has_whole_times else 1
 
     def comparable_times(self, times: Floats) -> Floats:
-        """Times as they are added and compared: whole ticks, where they are whole, else as given."""
+        """Return times as they are added and compared: in whole ticks if times are whole, else as given."""
         return self.metric.ticks(times) if self.has_whole_times else times
 
     def length(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Floats:
-        """Distance from nodes `a` to nodes `b`, element by element, float64."""
+        """Return the distance from nodes `a` to nodes `b`, element by element, float64."""
         a, b = np.asarray(a), np.asarray(b)
         if self.distance is not None:
             return np.asarray(self.distance[a, b])
         return self._euclid(a, b)
 
     def travel_time(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Floats:
-        """Time from nodes `a` to nodes `b`, element by element, float64."""
+        """Return the travel time from nodes `a` to nodes `b`, element by element, float64."""
         if self.duration is not None:
             return np.asarray(self.duration[np.asarray(a), np.asarray(b)])
         return self.length(a, b)
 
     def side(self) -> float:
-        """The larger side of the bounding box: what temperatures are relative to.
+        """Return the larger side of the bounding box: the unit of temperatures and policy inputs.
 
-        Where a matrix rules, the largest distance over the square root of two stands in for it.
+        With a distance matrix, this is the largest distance over the square root of two.
         """
         if self.distance is not None:
             side = float(np.max(self.distance)) / np.sqrt(2.0)
@@ -144,17 +145,20 @@ class Problem:
         return side if side > 0 else 1.0
 
     def time_unit(self) -> float:
-        """What times are relative to in unit scale: the side, or the like of it for durations given apart."""
+        """Return the unit of times in policy inputs: the side, or the same of the duration matrix."""
         if self.duration is None:
             return self.side()
         longest = float(np.max(self.duration)) / np.sqrt(2.0)
         return longest if longest > 0 else 1.0
 
     def replace(self, **changes: Any) -> Problem:
-        """A changed copy, validated again."""
+        """Return a changed copy, validated again."""
         return dataclasses.replace(self, **changes)
 
-    # --- the gate --------------------------------------------------------------------------
+    # --- validation ------------------------------------------------------------------------
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
     def _euclid(self, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
         assert self.coordinates is not None
@@ -176,30 +180,40 @@ class Problem:
                     f"{matrix[row, column]:g} from node {row} to node {column} is negative", field=field, node=int(row)
                 )
 
-    def _whole(self, field: str, values: Floats) -> Floats:
-        """Integer metrics are exact end to end: nothing is cut to fit, it is refused.
+    def _whole(self, field: str, values: npt.ArrayLike) -> Floats:
+        """Refuse values that are not whole ticks of an integer metric, which is exact end to end.
 
-        What is whole up to rounding becomes the one float that stands for that number of ticks.
+        Values that are whole up to rounding become the float nearest to that number of ticks.
         """
+        values = np.asarray(values, np.float64)
         if not self.metric.is_integer:
             return values
-        rows = values.reshape(len(values), -1)
+        rows = values.reshape(len(values) if values.ndim else 1, -1)
         ticks = self.metric.ticks(rows)
         broken = np.abs(rows * self.metric.scale - ticks) > np.clip(1e-9 * np.abs(ticks), 1e-9, 1e-3)
         unit = {1: "a whole number", 10: "a multiple of 0.1", 1000: "a multiple of 0.001"}[self.metric.scale]
-        refuse(
-            field,
-            np.asarray(broken.any(axis=1)),
-            lambda i: f"{rows[i][broken[i]][0]:g} is not {unit}, as the metric '{self.metric}' needs (use 'none')",
-        )
+
+        def message(i: int) -> str:
+            return f"{rows[i][broken[i]][0]:g} is not {unit}, as the metric '{self.metric}' needs (use 'none')"
+
+        if broken.any() and values.ndim == 0:
+            raise InstanceError(message(0), field=field)
+        refuse(field, np.asarray(broken.any(axis=1)), message)
         whole = (ticks / self.metric.scale + 0.0).reshape(values.shape)  # + 0.0: no -0.0
         whole.flags.writeable = False
         return whole
 
 
+def _value(field: Field, value: Any, nodes: int) -> Floats | float | int:
+    if field.count:
+        return _count(field.name, value)
+    array = _array(field.name, value, field.shape(nodes), finite=field.columns > 0)
+    return array if field.columns else float(array)
+
+
 def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, finite: bool = True) -> Floats:
     try:
-        array = np.array(value, dtype=np.float64)  # a copy of our own, then frozen
+        array = np.array(value, dtype=np.float64)  # a copy, frozen below
     except (TypeError, ValueError) as error:
         raise InstanceError(f"not numbers ({error})", field=field) from None
     if shape is not None and array.shape != shape:
@@ -214,8 +228,8 @@ def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, f
 def _count(field: str, value: Any) -> int:
     try:
         count = int(value)
-    except (TypeError, ValueError, OverflowError):  # words, nan, infinity
+    except (TypeError, ValueError, OverflowError):  # text, nan, infinity
         count = 0
     if count < 1 or count != value:
-        raise InstanceError(f"{value} is not a number of {field}", field=field)
+        raise InstanceError(f"{count if count == value else value} is not a number of {field}", field=field)
     return count

@@ -1,34 +1,46 @@
-"""Named combinations of features. Nothing else in the program knows these names."""
+"""Combinations of constraints that the literature names. No other module knows these names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ndsvrp.features import CAPACITY, FEATURES, PRIZES, TIME_WINDOWS, Feature
+from ndsvrp.constraints import CAPACITY, FLEET, PRIZES, TIME_WINDOWS, Constraint, constraints_of
 from ndsvrp.problem import Problem
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A feature set with the name the field gives it, and how the paper places its customers."""
+    """A set of constraints with its name. The size of the fleet is not part of the name."""
 
     name: str
-    features: frozenset[Feature]
-    layout: str  #: `uniform` or `clustered`: the generator's default for customer locations
+    constraints: frozenset[Constraint]
+    layout: str = "clustered"  #: default of the generator for the locations of customers, as in the paper
+    types: tuple[str, ...] = ()  #: what TYPE says in VRPLIB files
+
+    @property
+    def title(self) -> str:
+        """The name as written in text: `VRPTW`, `CVRP with prizes`."""
+        named, *others = self.name.split(" ", 1)
+        return " ".join([named.upper(), *others])
 
 
 VARIANTS = {
     variant.name: variant
     for variant in (
-        Variant("cvrp", frozenset({CAPACITY}), "uniform"),
-        Variant("vrptw", frozenset({CAPACITY, TIME_WINDOWS}), "clustered"),
-        Variant("pcvrp", frozenset({CAPACITY, PRIZES}), "clustered"),
-        Variant("pcvrptw", frozenset({CAPACITY, TIME_WINDOWS, PRIZES}), "clustered"),
+        Variant("cvrp", frozenset({CAPACITY}), "uniform", ("CVRP", "VRP", "ACVRP")),
+        Variant("vrptw", frozenset({CAPACITY, TIME_WINDOWS}), types=("VRPTW", "CVRPTW")),
+        Variant("pcvrp", frozenset({CAPACITY, PRIZES}), types=("PCVRP",)),
+        Variant("pcvrptw", frozenset({CAPACITY, TIME_WINDOWS, PRIZES}), types=("PCVRPTW",)),
     )
 }
 
 
 def variant_of(problem: Problem) -> Variant:
-    """The row whose features are exactly those of the problem."""
-    features = frozenset(feature for feature in FEATURES if feature.present(problem))
-    return next(variant for variant in VARIANTS.values() if variant.features == features)
+    """Return the named variant with the problem's constraints, or a composed one: `cvrp with …`."""
+    present = [constraint for constraint in constraints_of(problem) if constraint is not FLEET]
+    found = max(
+        (variant for variant in VARIANTS.values() if variant.constraints <= set(present)),
+        key=lambda variant: len(variant.constraints),
+    )
+    others = " and ".join(constraint.name for constraint in present if constraint not in found.constraints)
+    return Variant(f"{found.name} with {others}", frozenset(present), found.layout) if others else found

@@ -12,7 +12,7 @@ import pytest
 import ndsvrp
 from ndsvrp.bench import limits
 from ndsvrp.cli.formatting import cost_of, number, plain_number
-from ndsvrp.cli.inspect import fewest_vehicles
+from ndsvrp.constraints.fleet import fewest_vehicles
 from ndsvrp.metric import Metric
 from ndsvrp.records import describe
 from ndsvrp.search.settings import Settings

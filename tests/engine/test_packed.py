@@ -70,12 +70,12 @@ def test_what_is_uploaded() -> None:
             near = make_instance(ticks, 6).near
             assert (record["n"], record["near_count"]) == (n, near.shape[1])
             assert array(block, record, "near", near.size, np.int32).tolist() == near.ravel().tolist()
-            assert array(block, record, "demand", n + 1, np.int32).tolist() == ticks.demand.tolist()
+            assert array(block, record, "demand", n + 1, np.int32).tolist() == ticks.fields["demand"].tolist()
             ranks = ticks.sort_ranks()[1]
             assert array(block, record, "rank", ranks.size, np.int32).tolist() == ranks.ravel().tolist()
-            assert record["capacity"] == ticks.capacity and record["sorts"] == len(ranks)
+            assert record["capacity"] == ticks.fields["capacity"] and record["sorts"] == len(ranks)
             if problems[number].has_windows:
-                assert array(block, record, "due", n + 1, np.int32).tolist() == ticks.due.tolist()
+                assert array(block, record, "due", n + 1, np.int32).tolist() == ticks.fields["due"].tolist()
             else:
                 assert record["due"] == record["ready"] == 0
             if number == 5:

@@ -113,11 +113,12 @@ class Numbers:
     def __init__(self, problem: Problem) -> None:
         ticks = Ticks(problem)
         self.n, self.per_unit = problem.customers, ticks.per_unit
-        self.capacity, self.vehicles, self.demand = ticks.capacity, ticks.vehicles, ticks.demand.tolist()
+        fields = ticks.fields
+        self.capacity, self.vehicles, self.demand = fields["capacity"], fields["vehicles"], fields["demand"].tolist()
         self.windows = problem.has_windows
         if self.windows:
-            self.ready, self.due, self.service = ticks.ready.tolist(), ticks.due.tolist(), ticks.service.tolist()
-        prize = ticks.prize
+            self.ready, self.due, self.service = (fields[name].tolist() for name in ("ready", "due", "service"))
+        prize = ticks.fields["prize"]
         self.prize: list[int] | None = None if prize is None else prize.tolist()
         nodes = range(self.n + 1)
         corner = None if problem.coordinates is None else problem.coordinates.min(axis=0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import ndsvrp
 from ndsvrp.engine.device import sources
 
-PARTS = ("_core.*", "problem.py", "metric.py", "features.py", "variants.py")
+PARTS = ("_core.*", "problem.py", "metric.py", "constraints/*.py", "variants.py")
 FOLDERS = ("engine", "models", "policy", "ruin", "search")
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.table import Table
 
 from ndsvrp.bench.rows import Row, record
+from ndsvrp.constraints import CAPACITY
 from ndsvrp.errors import NoSolutionError
-from ndsvrp.features import CAPACITY
 from ndsvrp.generate import generate
 from ndsvrp.problem import Problem
 from ndsvrp.search.solve import solve
@@ -37,7 +37,7 @@ def _move_one_away(problem: Problem) -> Problem:
     return problem.replace(coordinates=coordinates)
 
 
-PLAIN = next(variant.name for variant in VARIANTS.values() if variant.features == {CAPACITY})
+PLAIN = next(variant.name for variant in VARIANTS.values() if variant.constraints == {CAPACITY})
 CHANGES: dict[str, Callable[[Problem], Problem]] = {"fleet": _limit_fleet, "outlier": _move_one_away}
 KINDS = (*VARIANTS, *CHANGES)
 

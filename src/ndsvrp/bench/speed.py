@@ -21,7 +21,7 @@ from ndsvrp.search.start import start
 from ndsvrp.variants import VARIANTS
 
 SIZES = (100, 500, 1000, 2000, 10000)
-KINDS = tuple(v.name for v in VARIANTS.values() if len(v.features) <= 2)  # capacity, and one thing more at most
+KINDS = tuple(v.name for v in VARIANTS.values() if len(v.constraints) <= 2)  # capacity, and one thing more at most
 CAPACITY = 100  # of uniform customers at every size, so that routes are equally long and rates can be compared
 STEPS = 5000  # per call of the engine
 WARM_UP = 20  # calls that bring the solution to what a search works on

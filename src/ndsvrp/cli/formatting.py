@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from ndsvrp.constraints import CONSTRAINTS
+from ndsvrp.constraints.base import Facts as Facts
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
+from ndsvrp.text import amount as amount
+from ndsvrp.text import number as number
+from ndsvrp.text import spread as spread
 from ndsvrp.variants import variant_of
-
-Facts = list[tuple[str, str]]
-"""Rows of two columns: what, and how much."""
 
 
 def console(stderr: bool = False) -> Console:
@@ -43,12 +44,6 @@ def print_facts(facts: Facts) -> None:
             say(f"{what:<{width}}  {value}")
 
 
-def number(value: float) -> str:
-    """Up to four decimals, as many as it takes."""
-    text = f"{value:,.4f}".rstrip("0").rstrip(".")
-    return text if value == 0 or text.strip("-0.") else f"{value:.3g}"
-
-
 def cost_of(cost: float, metric: Metric) -> str:
     """A cost with the decimals its metric has."""
     decimals = len(str(metric.scale)) - 1 if metric.is_integer else 4
@@ -60,23 +55,6 @@ def plain_number(cost: float) -> str:
     return str(int(cost) if float(cost).is_integer() else float(cost))
 
 
-def spread(values: Iterable[float]) -> str:
-    """One number if all are the same, else the smallest and the largest."""
-    values = list(values)
-    low, high = min(values), max(values)
-    return number(low) if low == high else f"{number(low)} … {number(high)}"
-
-
-def amount(count: int, thing: str) -> str:
-    """`1 route`, `2 routes`."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
-def variant_name(problem: Problem) -> str:
-    """The name the field has for this combination of constraints."""
-    return variant_of(problem).name.upper()
-
-
 def metric_reason(problem: Problem, file: Path, asked: str) -> str:
     """Why the metric is what it is; the rule is that of `ndsvrp.read`."""
     if asked != "auto":
@@ -85,14 +63,14 @@ def metric_reason(problem: Problem, file: Path, asked: str) -> str:
         return "auto: sets are plain floats"
     if problem.distance is not None:
         return "auto: a matrix of whole numbers" if problem.metric.is_integer else "auto: a matrix of plain floats"
-    return "auto: coordinates with time windows" if problem.has_windows else "auto: coordinates without time windows"
+    deciding = next((c for c in CONSTRAINTS if c.metric is not None and c.present(problem)), None)
+    return f"auto: coordinates with {deciding.name}" if deciding else "auto: coordinates without time windows"
 
 
 def headline(problem: Problem, asked: str, instances: int | None = None) -> str:
     """One line that says what a problem is, or what the first of a set is."""
-    words = [variant_name(problem), amount(problem.customers, "customer"), f"capacity {number(problem.capacity)}"]
-    if problem.vehicles is not None:
-        words.append(f"at most {amount(problem.vehicles, 'vehicle')}")
+    words = [variant_of(problem).title, amount(problem.customers, "customer")]
+    words += [summary for constraint in CONSTRAINTS if (summary := constraint.summary(problem))]
     words.append(f"metric {problem.metric}" + (" (auto)" if asked == "auto" else ""))
     lead = "" if instances is None else f"{amount(instances, 'instance')}, the first is "
     return f"{lead}{problem.name}: {', '.join(words)}"

@@ -1,4 +1,4 @@
-"""`nds check` and `nds info`: what a solution is worth, and what an instance is."""
+"""`nds check` and `nds info`: describe a solution and an instance."""
 
 from __future__ import annotations
 
@@ -12,22 +12,15 @@ import typer
 
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.check import check
-from ndsvrp.cli.formatting import (
-    Facts,
-    cost_of,
-    headline,
-    metric_reason,
-    number,
-    print_facts,
-    spread,
-    variant_name,
-)  # fmt: skip
+from ndsvrp.cli.formatting import cost_of, headline, metric_reason, print_facts
 from ndsvrp.cli.options import Index, InstanceFile, Round
+from ndsvrp.constraints import CONSTRAINTS
+from ndsvrp.constraints.base import Facts
 from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.sol import matches_cost
-from ndsvrp.metric import Floats
 from ndsvrp.problem import Problem
+from ndsvrp.text import number, spread
 from ndsvrp.variants import variant_of
 
 
@@ -41,7 +34,7 @@ def check_command(
     round_: Round = "auto",
     index: Index = None,
 ) -> None:
-    """Judge a solution: its cost, every rule it breaks, the gap to the best known cost.
+    """Check a solution: its cost, everything it violates, the gap to the best known cost.
 
     Exit codes: 0 feasible and of the cost that is written, 2 bad input, 3 infeasible or of another cost.
     """
@@ -76,43 +69,27 @@ def check_command(
 
 
 def info_command(file: InstanceFile, round_: Round = "auto", index: Index = None) -> None:
-    """Say what an instance is; of an .npz set without --index, what its instances are."""
+    """Describe an instance; without --index, all instances of an .npz set."""
     problems = read_set(file, round_) if index is None else [read(file, round_, index)]
     first = problems[0]
     facts = [("name", first.name)]
     if len(problems) > 1:
         facts = [("instances", f"{len(problems):,}, {first.name} … {problems[-1].name}")]
-    constraints = ", ".join(sorted(feature.name.replace("_", " ") for feature in variant_of(first).features))
+    variant = variant_of(first)
+    constraints = ", ".join(sorted(constraint.name for constraint in variant.constraints))
     facts += [
-        ("problem", f"{variant_name(first)} ({constraints})"),
+        ("problem", f"{variant.title} ({constraints})"),
         ("customers", spread(problem.customers for problem in problems)),
-        ("demand", _range([problem.demand[1:] for problem in problems])),
-        ("capacity", spread(problem.capacity for problem in problems)),
-        ("vehicles", _vehicles(problems)),
+        *(fact for constraint in CONSTRAINTS for fact in constraint.facts(problems)),
         ("distances", _distances(first)),
         ("metric", f"{first.metric} ({metric_reason(first, file, round_)})"),
         *_box(problems),
-        *_windows(problems),
-        *_prizes(problems),
     ]
     known = best_known(first) if len(problems) == 1 else None
     if known is not None:
         cost = cost_of(known.cost, first.metric)
         facts.append(("best known", f"{cost} (set {known.set}, {known.date}, {known.source})"))
     print_facts(facts)
-
-
-def fewest_vehicles(problem: Problem) -> int:
-    """A lower bound: what must be served, over what a vehicle holds."""
-    load = float(np.sum(problem.demand[problem.required]))
-    return math.ceil((load - problem.capacity_tolerance) / problem.capacity - 1e-9)
-
-
-def _vehicles(problems: Sequence[Problem]) -> str:
-    limits = [problem.vehicles for problem in problems if problem.vehicles is not None]
-    limit = f"at most {spread(limits)}" if limits else "as many as it takes"
-    least = [fewest_vehicles(problem) for problem in problems]
-    return f"{limit}; the demand takes at least {spread(least)}" if any(least) else limit
 
 
 def _distances(problem: Problem) -> str:
@@ -131,36 +108,3 @@ def _box(problems: Sequence[Problem]) -> Facts:
     if len(points) == 1:
         facts.append(("depot", f"({number(points[0][0, 0])}, {number(points[0][0, 1])})"))
     return facts
-
-
-def _windows(problems: Sequence[Problem]) -> Facts:
-    windows = [problem.windows for problem in problems if problem.windows is not None]
-    if not windows:
-        return []
-    widths = [window[1:, 1] - window[1:, 0] for window in windows]
-    shares = [width / (window[0, 1] - window[0, 0]) for width, window in zip(widths, windows, strict=True)]
-    share = f" and {100 * float(np.mean(np.concatenate(shares))):.1f} % of the hours"
-    service = [problem.service[1:] for problem in problems if problem.service is not None]
-    return [
-        ("depot hours", f"{spread(w[0, 0] for w in windows)} to {spread(w[0, 1] for w in windows)}"),
-        ("window width", _range(widths) + share),
-        ("service time", _range(service) if service else "none"),
-    ]
-
-
-def _prizes(problems: Sequence[Problem]) -> Facts:
-    prizes = [problem.prize[1:] for problem in problems if problem.prize is not None]
-    if not prizes:
-        return []
-    optional = [prize[prize > 0] for prize in prizes]
-    counts = spread(len(prize) for prize in optional)
-    facts = [("optional", f"{counts} of {spread(map(len, prizes))} customers")]
-    if sum(map(len, optional)):
-        facts.append(("prize", f"{_range(optional)}, in all {spread(float(np.sum(prize)) for prize in optional)}"))
-    return facts
-
-
-def _range(arrays: Sequence[Floats]) -> str:
-    values = np.concatenate(list(arrays))
-    low, high = float(values.min()), float(values.max())
-    return number(low) if low == high else f"{number(low)} … {number(high)}, mean {number(float(values.mean()))}"

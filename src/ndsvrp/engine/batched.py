@@ -18,10 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ndsvrp.constraints.base import NEARLY
+from ndsvrp.constraints.prizes import DEAR
+from ndsvrp.constraints.time_windows import EVER
 from ndsvrp.engine.device import INSTANCE
 from ndsvrp.engine.packed import Packed, PackedGroup, near_by_points, room_of
 from ndsvrp.engine.placement import Kind, Shape
-from ndsvrp.engine.ticks import COARSE, DEAR, EVER, LARGEST, MARGIN, NEARLY
+from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN
 from ndsvrp.problem import FLOAT_TOLERANCE, Problem
 
 FIELDS: Any = INSTANCE.fields  # type and place of each
@@ -54,6 +57,10 @@ class Instances:
         low, high = self.box()
         side = (high - low).amax(dim=1)
         return torch.where(side > 0, side, 1.0)
+
+    def time_unit(self) -> Tensor:
+        """Return (B,) the unit of times in policy inputs, as `Problem.time_unit`."""
+        return self.side()
 
     def problem(self, i: int) -> Problem:
         """One of them, checked."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import ndsvrp._core as _core
 from ndsvrp.engine.base import Ints, Numbers, Recipe, State, View
 from ndsvrp.engine.ticks import Ticks
-from ndsvrp.errors import EngineError, NdsWarning
+from ndsvrp.errors import EngineError
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
@@ -56,23 +55,11 @@ class CpuState:
 
 
 def instance_fields(ticks: Ticks) -> dict[str, Any]:
-    """A problem as the core takes it, but for the neighbour lists, which the core makes."""
-    problem = ticks.problem
-    if problem.prize is not None and np.max(problem.prize) > ticks.largest_prize:
-        warnings.warn(
-            f"prizes above {ticks.largest_prize:g} count as that much in the search", NdsWarning, stacklevel=2
-        )
+    """Return a problem as the core takes it, without the neighbour lists, which the core makes."""
     points, exact, whole = ticks.points, ticks.exact_points, ticks.whole
     weights, ranks = ticks.sort_ranks()
-    windows = problem.has_windows
     return {
-        "capacity": ticks.capacity,
-        "vehicles": ticks.vehicles,
-        "demand": ticks.demand,
-        "ready": ticks.ready if windows else None,
-        "due": ticks.due if windows else None,
-        "service": ticks.service if windows else None,
-        "prize": ticks.prize,
+        **ticks.fields,
         "x": None if points is None else np.ascontiguousarray(points[:, 0], np.float32),
         "y": None if points is None else np.ascontiguousarray(points[:, 1], np.float32),
         "scale": 1.0,
@@ -231,7 +218,7 @@ def first_tour(ticks: Ticks) -> Ints:
     """One route per customer that can be served, or, where the fleet is limited, nobody served."""
     if ticks.problem.vehicles is not None:
         return np.zeros(0, np.int32)
-    served = np.flatnonzero(ticks.demand[1:] <= ticks.capacity) + 1
+    served = np.flatnonzero(ticks.fields["demand"][1:] <= ticks.fields["capacity"]) + 1
     return np.stack([served, np.zeros_like(served)], axis=1).ravel().astype(np.int32)
 
 

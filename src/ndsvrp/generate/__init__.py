@@ -10,8 +10,8 @@ from typing import get_args
 
 import numpy as np
 
+from ndsvrp.constraints import PRIZES, TIME_WINDOWS
 from ndsvrp.errors import NdsError
-from ndsvrp.features import PRIZES, TIME_WINDOWS
 from ndsvrp.generate import constraints, places
 from ndsvrp.generate.config import TEST_SEEDS, Clustered, Layout, Prizes, Uniform, Windows, choose
 from ndsvrp.generate.places import uniform_capacity
@@ -52,8 +52,8 @@ def generate(
     for part, given, present in (
         ("uniform", uniform, layout == "uniform"),
         ("clustered", clustered, layout == "clustered"),
-        ("windows", windows, TIME_WINDOWS in row.features),
-        ("prizes", prizes, PRIZES in row.features),
+        ("windows", windows, TIME_WINDOWS in row.constraints),
+        ("prizes", prizes, PRIZES in row.constraints),
     ):
         if given is not None and not present:
             raise NdsError(f"settings for '{part}' were given, which a {layout} {variant} does not have")
@@ -90,9 +90,9 @@ class _Recipe:
         else:
             place = places.clustered(self.n, of_place, self.clustered)
         windows = service = prize = None
-        if TIME_WINDOWS in self.variant.features:
+        if TIME_WINDOWS in self.variant.constraints:
             windows, service = constraints.windows(place.coordinates, of_windows, self.windows)
-        if PRIZES in self.variant.features:
+        if PRIZES in self.variant.constraints:
             prize = constraints.prizes(place.demand, of_prizes, self.prizes)
         return Problem(
             coordinates=place.coordinates,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.outline import Outline, Section
-from ndsvrp.io.words import amount, is_number, shown
+from ndsvrp.io.tokens import amount, is_number, shown
 from ndsvrp.metric import Floats
 
 Cells = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from ndsvrp.errors import InstanceError
-from ndsvrp.io.words import shown
+from ndsvrp.io.tokens import shown
 
 _SECTION = re.compile(r"([A-Za-z]\w{0,50})_SECTION\s*:?", re.ASCII | re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z][\w -]{0,50}?)\s*:\s*(.*)", re.ASCII)

@@ -8,7 +8,7 @@ import warnings
 
 from ndsvrp.errors import InstanceError, NdsWarning
 from ndsvrp.io.files import PathLike, read_text, write_atomic
-from ndsvrp.io.words import count, is_number, shown
+from ndsvrp.io.tokens import count, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.solution import Solution
 

@@ -1,6 +1,7 @@
 """Solomon and Gehring–Homberger text files (`.txt`).
 
-Read here and not by `vrplib`, which turns every number with decimals in such a file into -1.
+Not read by `vrplib`, which turns every number with decimals in such a file into -1. The constraint records name the
+columns: `Field.solomon`.
 """
 
 from __future__ import annotations
@@ -9,50 +10,47 @@ from typing import Any
 
 import numpy as np
 
+from ndsvrp.constraints import FIELDS
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.outline import Row
-from ndsvrp.io.words import amount, count, is_number, shown
+from ndsvrp.io.tokens import amount, count, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 
+HEAD = ("NUMBER", "CAPACITY")
 COLUMNS = ("CUST NO.", "XCOORD.", "YCOORD.", "DEMAND", "READY TIME", "DUE DATE", "SERVICE TIME")
 
 
 def is_solomon(text: str) -> bool:
-    """Whether a text looks like a Solomon file: VEHICLE alone on one of the first lines."""
+    """Return whether a text looks like a Solomon file: VEHICLE alone on one of the first lines."""
     first = [line.strip().upper() for line in text[:4096].split("\n") if line.strip()][:3]
     return "VEHICLE" in first
 
 
 def read_solomon(text: str, metric: Metric | None, name: str, file: str) -> Problem:
-    """The problem in the text of a Solomon file. `metric` None: distances truncated to tenths, as is the convention."""
+    """Return the problem in the text of a Solomon file. `metric` None: distances truncated to tenths, by convention."""
     rows = [Row(line.split(), number) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if rows[0].words[0].upper() != "VEHICLE":
         name = " ".join(rows[0].words)
         del rows[0]
     last = rows[-1].line if rows else 1
-    headings = [("VEHICLE",), ("NUMBER", "CAPACITY"), None, ("CUSTOMER",), tuple(" ".join(COLUMNS).split())]
+    headings = [("VEHICLE",), HEAD, None, ("CUSTOMER",), tuple(" ".join(COLUMNS).split())]
     for position, heading in enumerate(headings):
         if position >= len(rows):
             raise InstanceError("the file ends within its head", line=last)
         words, line = rows[position]
         if heading is not None and tuple(word.upper() for word in words) != heading:
             raise InstanceError(f"expected '{' '.join(heading)}', found {shown(' '.join(words))}", line=line)
-    fleet = _numbers(rows[2], ("NUMBER", "CAPACITY"))
     customers = rows[len(headings) :]
-    table = _table(customers, last)
-    fields: dict[str, Any] = {
-        "vehicles": fleet[0],
-        "capacity": fleet[1],
-        "coordinates": table[:, 1:3],
-        "demand": table[:, 3],
-        "windows": table[:, 4:6],
-        "service": table[:, 6],
-    }
+    head, table = dict(zip(HEAD, _numbers(rows[2], HEAD), strict=True)), _table(customers, last)
+    fields: dict[str, Any] = {"coordinates": table[:, 1:3]}
+    for field in FIELDS:
+        if field.columns and field.solomon:
+            first = COLUMNS.index(field.solomon[0])
+            fields[field.name] = table[:, first] if field.columns == 1 else table[:, first : first + field.columns]
+        elif field.solomon:
+            fields[field.name] = head[field.solomon[0]]
     try:
-        if not fleet[0].is_integer():
-            raise InstanceError(f"{fleet[0]:g} is not a number of vehicles", field="vehicles")
-        fields["vehicles"] = int(fleet[0])
         return Problem(**fields, name=name, metric=Metric.DIMACS if metric is None else metric)
     except InstanceError as error:
         line = rows[2].line
@@ -62,7 +60,7 @@ def read_solomon(text: str, metric: Metric | None, name: str, file: str) -> Prob
 
 
 def _table(rows: list[Row], last: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """One row per customer, the depot first, in the order of their numbers."""
+    """Return one row per node in the order of their numbers, the depot first."""
     found: dict[int, tuple[list[float], int]] = {}
     for row in rows:
         customer = count(row.words[0])

@@ -1,4 +1,7 @@
-"""VRPLIB files (`.vrp`). The outline says where things stand, `vrplib` reads the tables, `Problem` is the gate.
+"""VRPLIB files (`.vrp`).
+
+`outline` finds fields and sections, `vrplib` reads the tables, the constraint records say which belong to them
+(`Field.section`, `Field.header`), and `Problem` validates the values.
 
 The depot may be any node of the file; it becomes index 0, and the other nodes become customers 1 … N in
 the order of their numbers. With the depot as node 1, as usual, node i of the file is customer i - 1.
@@ -11,30 +14,30 @@ from typing import Any
 
 import numpy as np
 
+from ndsvrp.constraints import CAPACITY, CONSTRAINTS, FIELDS, Field
 from ndsvrp.errors import InstanceError, NdsWarning
-from ndsvrp.io.constraints import refusal
 from ndsvrp.io.matrix import line_of_row, read_matrix
 from ndsvrp.io.outline import Outline, Section, outline
-from ndsvrp.io.words import amount, count, is_number, shown
+from ndsvrp.io.tokens import amount, count, is_number, shown
+from ndsvrp.io.unsupported import refusal
 from ndsvrp.metric import Floats, Metric
 from ndsvrp.problem import Problem
+from ndsvrp.variants import VARIANTS
 
-COLUMNS = {"NODE_COORD": 2, "DEMAND": 1, "TIME_WINDOW": 2, "SERVICE_TIME": 1, "PRIZE": 1, "DISPLAY_DATA": 2}
+#: numbers per node of the sections that are tables
+COLUMNS = {"NODE_COORD": 2, "DISPLAY_DATA": 2, **{field.section: field.columns for field in FIELDS if field.section}}
 SECTIONS = {*COLUMNS, "DEPOT", "EDGE_WEIGHT"}
-FIELDS = {
-    "NAME", "TYPE", "DIMENSION", "CAPACITY", "VEHICLES", "SERVICE_TIME",
-    "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE",
+HEADERS = {
+    "NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE",
+    *(field.header for field in FIELDS if field.header),
 }  # fmt: skip
-#: what TYPE may say, and the sections that must then be there
-TYPES: dict[str, tuple[str, ...]] = {
-    "CVRP": (), "VRP": (), "ACVRP": (), "VRPTW": ("TIME_WINDOW",), "CVRPTW": ("TIME_WINDOW",),
-    "PCVRP": ("PRIZE",), "PCVRPTW": ("TIME_WINDOW", "PRIZE"),
-}  # fmt: skip
+#: what TYPE may say, and the constraints that the file must then state
+TYPES = {name: variant.constraints - {CAPACITY} for variant in VARIANTS.values() for name in variant.types}
 WEIGHTS = ("EUC_2D", "EXPLICIT")
 
 
 def read_vrp(text: str, metric: Metric | None, name: str, file: str) -> Problem:
-    """The problem in the text of a VRPLIB file. `metric` None: by the file, see `conventional_metric`."""
+    """Return the problem in the text of a VRPLIB file. `metric` None: see `conventional_metric`."""
     file_outline = outline(text)
     _check_known(file_outline, file)
     n = _whole(file_outline, "DIMENSION", at_least=2)
@@ -43,19 +46,9 @@ def read_vrp(text: str, metric: Metric | None, name: str, file: str) -> Problem:
     depot = _depot(file_outline, n)
     order = np.array([depot, *(node for node in range(n) if node != depot)])
     columns = {section: table[order] for section, table in tables.items()}
-    fields: dict[str, Any] = {
-        "capacity": _number(file_outline, "CAPACITY"),
-        "demand": columns["DEMAND"],
-        "coordinates": columns.get("NODE_COORD", columns.get("DISPLAY_DATA")),
-        "distance": read_matrix(file_outline, n)[np.ix_(order, order)] if explicit else None,
-        "windows": columns.get("TIME_WINDOW"),
-        "service": columns.get("SERVICE_TIME"),
-        "prize": columns.get("PRIZE"),
-        "vehicles": _whole(file_outline, "VEHICLES", at_least=1) if "VEHICLES" in file_outline.fields else None,
-    }
-    if "SERVICE_TIME" in file_outline.fields:  # one time for all customers
-        fields["service"] = np.full(n, _number(file_outline, "SERVICE_TIME"))
-        fields["service"][0] = 0.0
+    fields: dict[str, Any] = {field.name: _values(file_outline, field, columns, n) for field in FIELDS}
+    fields["coordinates"] = columns.get("NODE_COORD", columns.get("DISPLAY_DATA"))
+    fields["distance"] = read_matrix(file_outline, n)[np.ix_(order, order)] if explicit else None
     if "NAME" in file_outline.fields:
         name = file_outline.fields["NAME"].value or name
     try:
@@ -65,42 +58,55 @@ def read_vrp(text: str, metric: Metric | None, name: str, file: str) -> Problem:
 
 
 def conventional_metric(fields: dict[str, Any]) -> Metric:
-    """The rounding a VRPLIB file is meant for, by the fields of its problem.
+    """Return the rounding that a VRPLIB file is meant for, by the fields of its problem.
 
-    Coordinates: truncated to tenths with time windows, rounded to whole numbers without. A matrix: whole
-    numbers if it, and all times and prizes beside it, are whole; else plain floats.
+    Coordinates: rounded to whole numbers, unless a constraint has another convention (time windows: truncated to
+    tenths). A matrix: whole numbers if it, and all times and prizes beside it, are whole; else plain floats.
     """
     if fields["distance"] is None:
-        return Metric.DIMACS if fields["windows"] is not None else Metric.ROUND
-    numbers = (fields[field] for field in ("distance", "windows", "service", "prize"))
+        metrics = (c.metric for c in CONSTRAINTS if c.metric is not None and fields[c.fields[0].name] is not None)
+        return next(metrics, Metric.ROUND)
+    numbers = (fields["distance"], *(fields[field.name] for field in FIELDS if field.unit))
     whole = all(np.all(values == np.floor(values)) for values in numbers if values is not None)
     return Metric.ROUND if whole else Metric.NONE
+
+
+def _values(file_outline: Outline, field: Field, columns: dict[str, Floats], n: int) -> Any:
+    """Return the values of a field, from its section or its header; None if the file has neither."""
+    if field.section in columns:
+        return columns[field.section]
+    if field.header is None or not (field.header in file_outline.fields or field.required):
+        return None
+    value = _whole(file_outline, field.header, at_least=1) if field.count else _number(file_outline, field.header)
+    return np.array([0.0] + [value] * (n - 1)) if field.columns else value  # one number for all customers
 
 
 # --- header fields ---------------------------------------------------------------------------
 
 
 def _check_known(file_outline: Outline, file: str) -> None:
-    """Nothing that may be a constraint is dropped; other unknown fields are, with a warning."""
+    """Refuse what may state an unsupported constraint. Ignore other unknown fields, with a warning."""
     for name, section in file_outline.sections.items():
         if name not in SECTIONS:
             raise section.fault(refusal(name) or "unknown section, it may state a constraint")
     for name, field in file_outline.fields.items():
-        if name in FIELDS:
+        if name in HEADERS:
             continue
         if (reason := refusal(name)) is not None:
             raise InstanceError(reason, field=name, line=field.line)
         warnings.warn(f"{file}:{field.line}: {name}: unknown field, ignored", NdsWarning, stacklevel=4)
     if "TYPE" in file_outline.fields:
-        for section_name in TYPES[_choice(file_outline, "TYPE", tuple(TYPES))]:
-            if section_name not in file_outline.sections:
+        stated = TYPES[_choice(file_outline, "TYPE", tuple(TYPES))]
+        for section_name in (c.fields[0].section for c in CONSTRAINTS if c in stated):
+            if section_name and section_name not in file_outline.sections:
                 raise file_outline.no_section(section_name)
 
 
 def _is_explicit(file_outline: Outline) -> bool:
-    """Whether lengths come from a matrix. The sections they need must be there, and none that would be ignored."""
+    """Return whether lengths come from a matrix. Refuse a file without the sections that every problem needs."""
     explicit = _choice(file_outline, "EDGE_WEIGHT_TYPE", WEIGHTS) == "EXPLICIT"
-    for section in ("DEMAND",) if explicit else ("NODE_COORD", "DEMAND"):
+    required = [field.section for field in FIELDS if field.required and field.section]
+    for section in required if explicit else ("NODE_COORD", *required):
         if section not in file_outline.sections:
             raise file_outline.no_section(section)
     if not explicit and "EDGE_WEIGHT" in file_outline.sections:
@@ -138,7 +144,7 @@ def _whole(file_outline: Outline, name: str, at_least: int) -> int:
 
 
 def _tables(file_outline: Outline, n: int) -> dict[str, Floats]:
-    """The numbered tables, float64, row i for node i + 1: shapes and numbers checked here, values in `Problem`."""
+    """Return the tables, float64, row i for node i + 1. Shapes are checked here, values in `Problem`."""
     present = [file_outline.sections[name] for name in COLUMNS if name in file_outline.sections]
     order = {section.name: _rows(section, COLUMNS[section.name], n) for section in present}
     lines = [line for s in present for line in (s.title, *(" ".join(row.words) for row in s.rows))]
@@ -150,7 +156,7 @@ def _tables(file_outline: Outline, n: int) -> dict[str, Floats]:
 
 
 def _rows(section: Section, columns: int, n: int) -> list[int]:
-    """For each node the position of its row. Every node must have one, with the right number of numbers."""
+    """Return the position of each node's row. Every node must have one, with the right number of numbers."""
     found: dict[int, int] = {}
     for position, (words, line) in enumerate(section.rows):
         node = count(words[0])
@@ -172,7 +178,7 @@ def _rows(section: Section, columns: int, n: int) -> list[int]:
 
 
 def _depot(file_outline: Outline, n: int) -> int:
-    """The depot's index (from 0)."""
+    """Return the depot's index (from 0)."""
     section = file_outline.sections.get("DEPOT")
     if section is None:
         raise file_outline.no_section("DEPOT")
@@ -191,24 +197,19 @@ def _depot(file_outline: Outline, n: int) -> int:
     return depots[0]
 
 
-# --- where the gate's complaints belong --------------------------------------------------------
-
-_PLACES = {
-    "demand": "DEMAND", "coordinates": "NODE_COORD", "windows": "TIME_WINDOW", "service": "SERVICE_TIME",
-    "prize": "PRIZE", "capacity": "CAPACITY", "vehicles": "VEHICLES",
-}  # fmt: skip
+# --- lines of errors -------------------------------------------------------------------------
 
 
 def _line(file_outline: Outline, error: InstanceError, order: Any) -> int | None:
+    """Return the line that an error of `Problem` is about."""
     node = int(order[error.node]) if error.node is not None else None
     if error.field == "distance":
         return line_of_row(file_outline, node, len(order)) if node is not None else None
-    name = _PLACES.get(error.field or "")
-    if name in file_outline.fields:
-        return file_outline.fields[name].line
-    section = file_outline.sections.get(name or "")
-    if section is None and error.field == "coordinates":
-        section = file_outline.sections.get("DISPLAY_DATA")
+    field = next((field for field in FIELDS if field.name == error.field), None)
+    if field is not None and field.header in file_outline.fields:
+        return file_outline.fields[field.header].line
+    names = ("NODE_COORD", "DISPLAY_DATA") if error.field == "coordinates" else (field.section if field else None,)
+    section = next((file_outline.sections[name] for name in names if name in file_outline.sections), None)
     if section is None or node is None:
         return None
     return next((row.line for row in section.rows if count(row.words[0]) == node + 1), section.line)

@@ -1,4 +1,4 @@
-"""What the network reads: numbers per node, the current solutions, distances."""
+"""The input of the network: named columns of numbers per node, the current solutions, distances."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ndsvrp.features import FEATURES
+from ndsvrp.constraints import CONSTRAINTS
 from ndsvrp.metric import Floats
 from ndsvrp.problem import Problem
 
-NODE_INPUTS = 2 + sum(len(feature.inputs) for feature in FEATURES)
-"""Numbers per node: two coordinates, and those of every feature. One layout for all problems, so that one set of
-weights can serve them all."""
+POINT_INPUTS = ("x", "y")  #: coordinates in unit scale, which come first
+
+
+def input_names() -> tuple[str, ...]:
+    """Return the names of all columns. They are the same for all problems, so that one network serves them all."""
+    return (*POINT_INPUTS, *(column.name for constraint in CONSTRAINTS for column in constraint.inputs))
+
+
+NODE_INPUTS = len(input_names())
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,27 +41,27 @@ class Inputs:
         return self.nodes[..., :2]
 
     def showing(self, view: Sequence[Any] | Tensor) -> Inputs:
-        """The same problems with other solutions: three arrays or tensors, as in `View`, or a tensor (3, B, N+1)."""
+        """Return the same problems with other solutions: a `View`, or all of it in one tensor (3, B, N+1)."""
         device = self.nodes.device
-        if isinstance(view, Tensor):  # all three in one: one kernel instead of three
+        if isinstance(view, Tensor):  # one kernel instead of three
             previous, following, route = view.to(device, torch.int64)
         else:
             previous, following, route = (torch.as_tensor(part).to(device, torch.int64) for part in view)
         return replace(self, previous=previous, next=following, route=route)
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """All of them, as `of_tensors` takes them back."""
+        """Return all tensors, in the order of `of_tensors`."""
         parts = (self.nodes, self.previous, self.next, self.route)
         return parts if self.matrix is None else (*parts, self.matrix)
 
     @classmethod
     def of_tensors(cls, *parts: Tensor) -> Inputs:
-        """The opposite of `tensors`."""
+        """Return the inputs whose `tensors` these are."""
         nodes, previous, following, route, *matrix = parts
         return cls(nodes, matrix[0] if matrix else None, previous, following, route)
 
     def part(self, begin: int, end: int) -> Inputs:
-        """Some of the batch."""
+        """Return part of the batch."""
         cut = {name: getattr(self, name)[begin:end] for name in ("nodes", "previous", "next", "route")}
         return replace(self, **cut)
 
@@ -63,21 +69,23 @@ class Inputs:
 def static_inputs(
     problems: Sequence[Problem], coordinates: Floats, device: str | torch.device, matrix: Floats | None = None
 ) -> Inputs:
-    """Inputs with nobody served yet. coordinates: (B, N+1, 2) in unit scale; problems: (B,), or one for all of them."""
-    features = np.stack([feature_inputs(problem) for problem in problems])
-    features = np.broadcast_to(features, (len(coordinates), *features.shape[1:]))
-    nodes = torch.from_numpy(np.concatenate([coordinates, features], axis=-1, dtype=np.float32)).to(device)
-    nobody = torch.zeros(nodes.shape[:2], dtype=torch.int64, device=device)
+    """Return inputs with all customers unserved. coordinates: (B, N+1, 2) in unit scale; problems: (B,), or one."""
+    columns = np.stack([constraint_columns(np, problem) for problem in problems])
+    columns = np.broadcast_to(columns, (len(coordinates), *columns.shape[1:]))
+    nodes = torch.from_numpy(np.concatenate([coordinates, columns], axis=-1, dtype=np.float32)).to(device)
+    zeros = torch.zeros(nodes.shape[:2], dtype=torch.int64, device=device)
     far = None if matrix is None else torch.from_numpy(np.asarray(matrix, np.float32)).to(device)
-    return Inputs(nodes, far, nobody, nobody, nobody - 1)
+    return Inputs(nodes, far, zeros, zeros, zeros - 1)
 
 
-def feature_inputs(problem: Problem) -> Floats:
-    """(N+1, NODE_INPUTS - 2): what every feature shows of the problem; zeros for those it does not have."""
-    columns: list[Floats] = []
-    for feature in FEATURES:
-        if feature.present(problem):
-            columns += [inputs(problem) for inputs in feature.inputs]
-        else:
-            columns += [np.zeros(len(problem.demand))] * len(feature.inputs)
-    return np.stack(columns, axis=1)
+def constraint_columns(xp: Any, data: Any) -> Any:
+    """Return (…, N+1, columns) float64: the inputs of every constraint; zeros for constraints that `data` lacks.
+
+    `data` is a `Problem`, or a batch of problems whose arrays have a leading axis; see `Input`. `xp` is numpy or torch.
+    """
+    columns = [
+        column.column(xp, data) if constraint.present(data) else xp.zeros_like(data.demand)
+        for constraint in CONSTRAINTS
+        for column in constraint.inputs
+    ]
+    return xp.stack([xp.asarray(column, dtype=xp.float64) for column in columns], -1)

@@ -297,7 +297,7 @@ def _judged(
 def _shipped_model(problem: Problem) -> str:
     name = models.choose(problem)
     if name is None:
-        variant = variant_of(problem).name.upper()
+        variant = variant_of(problem).title
         raise NdsError(
             f"ruin 'policy': no model for {variant} is shipped with this version; give one (--model NAME|PATH)"
         )
@@ -306,7 +306,7 @@ def _shipped_model(problem: Problem) -> str:
 
 def _warn_of_other_features(problem: Problem, model: models.Model) -> None:
     trained = ", ".join(name.upper() for name in model.card.problems)
-    message = f"the model {model.name} was trained on {trained}, and this is a {variant_of(problem).name.upper()}"
+    message = f"the model {model.name} was trained on {trained}, and this is a {variant_of(problem).title}"
     warnings.warn(message, NdsWarning, stacklevel=4)
 
 

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ndsvrp.constraints import PRIZES, TIME_WINDOWS
 from ndsvrp.counter_random import Words, for_kernel, key_of
 from ndsvrp.engine.batched import Instances, pack_drawn
 from ndsvrp.engine.packed import Packed
-from ndsvrp.features import PRIZES, TIME_WINDOWS
 from ndsvrp.generate.config import Clustered, Prizes, Uniform, Windows
 from ndsvrp.generate.places import GRID, RANGES, SIDE, uniform_capacity
-from ndsvrp.policy.inputs import Inputs
+from ndsvrp.policy.inputs import Inputs, constraint_columns
 from ndsvrp.train.config import Source
 from ndsvrp.variants import VARIANTS
 
@@ -60,7 +60,8 @@ def drawn(
 def draw(launcher: Any, device: torch.device, source: Source, n: int, seed: int, first: int, count: int) -> Instances:
     """The like of `data.instances`."""
     key = key_of(seed, KEY)
-    words, features = Words(torch.arange(first, first + count, device=device), key), VARIANTS[source.problem].features
+    words = Words(torch.arange(first, first + count, device=device), key)
+    constraints = VARIANTS[source.problem].constraints
     if source.where() == "uniform":
         points = _unit(words(2 * (n + 1), OF_PLACES)).view(count, n + 1, 2)
         uniform = Uniform()
@@ -77,9 +78,9 @@ def draw(launcher: Any, device: torch.device, source: Source, n: int, seed: int,
         low, high = map(math.log, source.customers_per_route)
         capacity = _for_routes(torch.exp(low + (high - low) * _unit(words(1, OF_CAPACITY))[:, 0]), demand)
     windows = service = prize = None
-    if TIME_WINDOWS in features:
+    if TIME_WINDOWS in constraints:
         windows, service = _windows(points, _unit(words(n, OF_WINDOWS)), Windows())
-    if PRIZES in features:
+    if PRIZES in constraints:
         prize = _with_depot(_prizes(demand, _unit(words(n, OF_PRIZES)), Prizes()))
     return Instances(points, _with_depot(demand), capacity, windows, service, prize)
 
@@ -137,16 +138,9 @@ def inputs_of(drawn: Instances) -> Inputs:
     """`static_inputs` of a batch: in unit scale, and zeros for what the problems do not have."""
     (low, high), side = drawn.box(), drawn.side()[:, None]
     points = (drawn.coordinates - ((low + high) / 2)[:, None]) / side[..., None] + 0.5
-    demand = drawn.demand / drawn.capacity.double()[:, None]
-    zero = torch.zeros_like(demand)
-    columns = [demand, zero, zero, zero, zero, zero, zero, zero]
-    if drawn.windows is not None and drawn.service is not None:
-        columns[1:5] = zero + 1, drawn.windows[..., 0] / side, drawn.windows[..., 1] / side, drawn.service / side
-    if drawn.prize is not None:
-        columns[5:7] = zero + 1, drawn.prize / side
-    nobody = torch.zeros_like(drawn.demand)
-    nodes = torch.cat([points, torch.stack(columns, dim=-1)], dim=-1).float()
-    return Inputs(nodes, None, nobody, nobody, nobody - 1)
+    zeros = torch.zeros_like(drawn.demand)
+    nodes = torch.cat([points, constraint_columns(torch, drawn)], dim=-1).float()
+    return Inputs(nodes, None, zeros, zeros, zeros - 1)
 
 
 def _unit(words: Tensor) -> Tensor:

@@ -1,4 +1,7 @@
-"""Names in VRPLIB files that state a constraint this program does not know: such a file is refused."""
+"""Names in VRPLIB files that state an unsupported constraint: such a file is refused.
+
+Names that a constraint record reads never get here.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _MEANINGS = {
     "RELOAD": "reloading",
 }
 
-#: words in a name that make it a constraint, or a part of the objective, rather than a remark
+#: words in a name that state a constraint or a part of the objective; all other unknown fields are remarks
 _WORDS = {
     *_MEANINGS, "ALLOWED", "BREAK", "CAPACITIES", "CAPACITY", "CLUSTER", "CLUSTERS", "COMPATIBILITY", "COST", "COSTS",
     "CTSP", "DEADLINE", "DEMAND", "DEMANDS", "DEPOT", "DRAFT", "DURATIONS", "EDGES", "END", "FIXED", "FLEET", "GROUP",
@@ -30,7 +33,7 @@ _WORDS = {
 
 
 def refusal(name: str) -> str | None:
-    """Why a field or section of this name cannot be left aside; None if it is but a remark."""
+    """Return why a field or section of this name cannot be ignored; None if it is only a remark."""
     words = name.split("_")
     for word, meaning in _MEANINGS.items():
         if word in words:

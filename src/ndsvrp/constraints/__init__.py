@@ -1,0 +1,35 @@
+"""Constraints: one record each, in a file of its own. Every other module loops over `CONSTRAINTS`.
+
+The order of the records is the order of policy inputs, of arrays in `.npz` sets and of lines in `nds info`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ndsvrp.constraints.base import Constraint, Field, Input, Violation, Visits, refuse
+from ndsvrp.constraints.capacity import CAPACITY
+from ndsvrp.constraints.fleet import FLEET
+from ndsvrp.constraints.prizes import PRIZES
+from ndsvrp.constraints.time_windows import TIME_WINDOWS
+
+if TYPE_CHECKING:
+    from ndsvrp.problem import Problem
+
+__all__ = [
+    "CAPACITY", "CONSTRAINTS", "FIELDS", "FLEET", "PRIZES", "TIME_WINDOWS", "Constraint", "Field", "Input",
+    "Violation", "Visits", "constraints_of", "refuse", "rules_of",
+]  # fmt: skip
+
+CONSTRAINTS: tuple[Constraint, ...] = (CAPACITY, TIME_WINDOWS, PRIZES, FLEET)
+FIELDS = tuple(field for constraint in CONSTRAINTS for field in constraint.fields)
+
+
+def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
+    """Return the constraints that a problem has."""
+    return tuple(constraint for constraint in CONSTRAINTS if constraint.present(problem))
+
+
+def rules_of(problem: Problem) -> tuple[str, ...]:
+    """Return the names of the C++ rules that a problem needs, each once."""
+    return tuple(dict.fromkeys(constraint.rule for constraint in constraints_of(problem)))

@@ -1,0 +1,173 @@
+"""The base of all constraint records, and helpers that several records share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.errors import InstanceError
+from ndsvrp.metric import Floats, Metric
+from ndsvrp.solution import Route
+
+if TYPE_CHECKING:
+    from ndsvrp.engine.ticks import Ticks
+    from ndsvrp.problem import Problem
+
+NEARLY = 0.999  # part of the tolerance of `check` that ticks use; the rest is for the rounding of float64
+
+Facts = list[tuple[str, str]]  #: rows of two columns for `nds info`
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of `Problem` that belongs to a constraint, and its names in instance files."""
+
+    name: str
+    columns: int = 0  #: numbers per node; 0: one number for the whole problem
+    required: bool = False  #: every problem has it
+    count: bool = False  #: a whole number from 1
+    unit: Literal["length", "time"] | None = None  #: a length or time is whole ticks under an integer metric
+    section: str | None = None  #: of a VRPLIB file, without _SECTION: a row per node
+    header: str | None = None  #: header field of a VRPLIB file: one number for the problem or for all customers
+    solomon: tuple[str, ...] = ()  #: headings in Solomon text
+    arrays: tuple[str, ...] = ()  #: of an `.npz` set: one, or one for the depot and one for the customers
+
+    def shape(self, nodes: int) -> tuple[int, ...]:
+        """Return the shape of the values for this many nodes, the depot included."""
+        return ((), (nodes,), (nodes, self.columns))[min(self.columns, 2)]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A named column of numbers per node that a policy reads.
+
+    `column(xp, data)` returns (…, N+1) in unit scale. `data` is a `Problem`, or a batch of problems with the same
+    attributes and methods, whose arrays have a leading axis. `xp` is the library of these arrays: numpy or torch.
+    """
+
+    name: str
+    column: Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken constraint. `route` counts from 1, as in `.sol` files; None: the solution as a whole."""
+
+    kind: str  #: capacity, windows, fleet, unserved, twice, unknown, empty, …
+    message: str
+    route: int | None = None
+
+    def __str__(self) -> str:
+        return self.message if self.route is None else f"route {self.route}: {self.message}"
+
+
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """The routes of a solution as `check` gives them to the constraints."""
+
+    routes: dict[int, Route]  #: by number, without unknown customers and without empty routes
+    stops: npt.NDArray[np.int64]  #: depot, customers, depot, … of all these routes, one after another
+    count: int  #: routes of the solution, empty ones included
+
+    def legs(self, values: Sequence[_Value]) -> Iterator[tuple[int, Route, Sequence[_Value]]]:
+        """Yield number and customers of each route with its part of `values`, which has an entry per leg."""
+        start = 0
+        for number, route in self.routes.items():
+            end = start + len(route) + 1
+            yield number, route, values[start:end]
+            start = end
+
+
+class Constraint:
+    """Everything that the program knows about one constraint.
+
+    The defaults are those of a constraint that forbids nothing. `docs/architecture.md` says how to add one.
+    """
+
+    name: str
+    fields: tuple[Field, ...]  #: the first one is None in problems without this constraint
+    rule: str  #: name of its C++ rule in `rules.hpp`
+    metric: Metric | None = None  #: rounding of coordinates that VRPLIB files with this constraint are meant for
+    inputs: tuple[Input, ...] = ()  #: of a policy; all 0 in problems without this constraint
+    generator: str | None = None  #: name of its recipe in `ndsvrp.generate`
+
+    def present(self, problem: Any) -> bool:
+        """Return whether a problem, or a batch of problems, has this constraint."""
+        return getattr(problem, self.fields[0].name, None) is not None
+
+    def check(self, problem: Problem) -> None:
+        """Raise InstanceError if the fields make no sense."""
+
+    def limits_lengths(self, problem: Problem) -> bool:
+        """Return whether feasibility depends on lengths."""
+        return False
+
+    def limits_times(self, problem: Problem) -> bool:
+        """Return whether feasibility depends on travel and service times."""
+        return False
+
+    def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
+        """Return insertion orders of SISRs as (weight, key); the customer with the smallest key goes first."""
+        return []
+
+    # --- check: plain float64, independent of the engines --------------------------------------
+
+    def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
+        """Yield what the routes violate."""
+        return iter(())
+
+    def lost(self, problem: Problem, unserved: npt.NDArray[np.int64]) -> float:
+        """Return the cost of leaving these customers unserved."""
+        return 0.0
+
+    # --- engines: whole ticks ------------------------------------------------------------------
+
+    def largest_length(self, ticks: Ticks) -> float:
+        """Return the largest number in units of length that must fit into ticks."""
+        return 0.0
+
+    def largest_time(self, ticks: Ticks) -> float:
+        """Return the largest number in units of time that must fit into ticks."""
+        return 0.0
+
+    def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_] | bool:
+        """Return (N+1,) customers that do not even fit a route without others, in ticks."""
+        return False
+
+    def native(self, ticks: Ticks) -> dict[str, Any]:
+        """Return the fields of the native `Instance` that this constraint fills; None: not used."""
+        return {}
+
+    # --- text ----------------------------------------------------------------------------------
+
+    def summary(self, problem: Problem) -> str | None:
+        """Return a few words for the first line of a search, if there is anything to say."""
+        return None
+
+    def facts(self, problems: Sequence[Problem]) -> Facts:
+        """Return the lines of `nds info`; not all of the problems need to have this constraint."""
+        return []
+
+
+def refuse(field: str, broken: npt.NDArray[np.bool_], message: Callable[[int], str]) -> None:
+    """Raise InstanceError for the first node whose entry of `broken` is set."""
+    if np.any(broken):
+        node = int(np.argmax(broken))
+        who = "depot" if node == 0 else f"customer {node}"
+        raise InstanceError(f"{message(node)} ({who})", field=field, node=node)
+
+
+def zero_at_depot(field: str, values: Floats) -> None:
+    """Raise InstanceError unless the depot's entry is 0."""
+    if values[0] != 0:
+        raise InstanceError(f"the depot's is {values[0]:g}, must be 0", field=field, node=0)
+
+
+def per_node(value: Any) -> Any:
+    """Return one number per problem so that it broadcasts over the nodes of each problem."""
+    return value[..., None] if getattr(value, "ndim", 0) else value

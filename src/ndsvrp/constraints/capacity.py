@@ -1,0 +1,94 @@
+"""Capacity: the customers of a route demand no more than a vehicle holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import fsum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndsvrp.constraints.base import (
+    NEARLY,
+    Constraint,
+    Facts,
+    Field,
+    Input,
+    Violation,
+    Visits,
+    per_node,
+    refuse,
+    zero_at_depot,
+)
+from ndsvrp.errors import InstanceError
+from ndsvrp.metric import Floats, power_of_two
+from ndsvrp.text import number, spread, summary
+
+if TYPE_CHECKING:
+    from ndsvrp.engine.ticks import Ticks
+    from ndsvrp.problem import Problem
+
+MOST = 1 << 30  # capacity in units of demand: a load and a demand still add up within 32 bits
+
+
+def _demand(xp: Any, data: Any) -> Any:
+    return xp.asarray(data.demand, dtype=xp.float64) / per_node(xp.asarray(data.capacity, dtype=xp.float64))
+
+
+class Capacity(Constraint):
+    """Demand and capacity. Every problem has them."""
+
+    name = "capacity"
+    fields = (
+        Field("demand", 1, required=True, section="DEMAND", solomon=("DEMAND",), arrays=("demand",)),
+        Field("capacity", required=True, header="CAPACITY", solomon=("CAPACITY",), arrays=("capacity",)),
+    )
+    rule = "Capacity"
+    inputs = (Input("demand", _demand),)
+
+    def check(self, problem: Problem) -> None:
+        """Raise InstanceError if a customer fits no vehicle."""
+        capacity, demand = problem.capacity, problem.demand
+        if not np.isfinite(capacity) or capacity <= 0:
+            raise InstanceError(f"{capacity:g} is not a capacity", field="capacity")
+        zero_at_depot("demand", demand)
+        refuse("demand", demand < 0, lambda i: f"{demand[i]:g} is negative")
+        refuse("demand", demand > capacity, lambda i: f"{demand[i]:g} is above the capacity {capacity:g}")
+
+    def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
+        """Return: large demands first."""
+        return [(4, -problem.demand)]
+
+    def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
+        """Yield the routes that are overloaded."""
+        demand: list[float] = problem.demand.tolist()
+        most = problem.capacity + problem.capacity_tolerance
+        for route_number, route in visits.routes.items():
+            load = fsum([demand[c] for c in route])
+            if load > most:
+                yield Violation("capacity", f"load {load:g} is above the capacity {problem.capacity:g}", route_number)
+
+    def native(self, ticks: Ticks) -> dict[str, Any]:
+        """Return whole demands as they are, fractions in units of a power of two, rounded up.
+
+        A customer that cannot be reached gets a demand that fits no vehicle.
+        """
+        problem = ticks.problem
+        whole = problem.capacity_tolerance == 0 and problem.capacity <= MOST
+        per_unit = 1.0 if whole else power_of_two(MOST, problem.capacity)
+        capacity = int(np.floor((problem.capacity + NEARLY * problem.capacity_tolerance) * per_unit))
+        demand = np.ceil(problem.demand * per_unit)
+        demand[ticks.unreachable] = capacity + 1
+        return {"capacity": capacity, "demand": demand.astype(np.int32)}
+
+    def summary(self, problem: Problem) -> str:
+        """Return the capacity."""
+        return f"capacity {number(problem.capacity)}"
+
+    def facts(self, problems: Sequence[Problem]) -> Facts:
+        """Return demands and capacity."""
+        demand = summary([problem.demand[1:] for problem in problems])
+        return [("demand", demand), ("capacity", spread(problem.capacity for problem in problems))]
+
+
+CAPACITY = Capacity()

@@ -1,0 +1,54 @@
+"""Fleet size: at most so many routes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndsvrp.constraints.base import Constraint, Facts, Field, Violation, Visits
+from ndsvrp.text import amount, spread
+
+if TYPE_CHECKING:
+    from ndsvrp.engine.ticks import Ticks
+    from ndsvrp.problem import Problem
+
+
+class Fleet(Constraint):
+    """The number of vehicles. In a search, a limited fleet may leave required customers unserved."""
+
+    name = "fleet size"
+    fields = (Field("vehicles", count=True, header="VEHICLES", solomon=("NUMBER",), arrays=("vehicles",)),)
+    rule = "Prizes"
+
+    def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
+        """Yield a violation if there are more routes than vehicles."""
+        if problem.vehicles is not None and visits.count > problem.vehicles:
+            yield Violation("fleet", f"{visits.count} routes for {problem.vehicles} vehicles")
+
+    def native(self, ticks: Ticks) -> dict[str, Any]:
+        """Return the number of routes, which never exceeds the number of customers."""
+        problem = ticks.problem
+        return {"vehicles": min(problem.vehicles or problem.customers, problem.customers)}
+
+    def summary(self, problem: Problem) -> str | None:
+        """Return the limit."""
+        return None if problem.vehicles is None else f"at most {amount(problem.vehicles, 'vehicle')}"
+
+    def facts(self, problems: Sequence[Problem]) -> Facts:
+        """Return the limit and a lower bound."""
+        limits = [problem.vehicles for problem in problems if problem.vehicles is not None]
+        limit = f"at most {spread(limits)}" if limits else "as many as it takes"
+        least = [fewest_vehicles(problem) for problem in problems]
+        return [("vehicles", f"{limit}; the demand takes at least {spread(least)}" if any(least) else limit)]
+
+
+def fewest_vehicles(problem: Problem) -> int:
+    """Return a lower bound: required demand over capacity."""
+    load = float(np.sum(problem.demand[problem.required]))
+    return math.ceil((load - problem.capacity_tolerance) / problem.capacity - 1e-9)
+
+
+FLEET = Fleet()

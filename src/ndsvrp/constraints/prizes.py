@@ -1,0 +1,93 @@
+"""Prizes: a customer may stay unserved, which costs its prize. A customer with prize 0 is required."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.constraints.base import Constraint, Facts, Field, Input, per_node, refuse, zero_at_depot
+from ndsvrp.errors import NdsWarning
+from ndsvrp.metric import Floats
+from ndsvrp.text import spread, summary
+
+if TYPE_CHECKING:
+    from ndsvrp.engine.ticks import Ticks
+    from ndsvrp.problem import Problem
+
+REQUIRED = 1 << 29  # kRequired of the core: the prize of a required customer
+DEAR = 64.0  # times the longest leg: a larger prize only says "serve if at all possible"
+
+
+def _required(xp: Any, data: Any) -> Any:
+    required = data.prize == 0
+    required[..., 0] = False
+    return required
+
+
+class Prizes(Constraint):
+    """Optional customers."""
+
+    name = "prizes"
+    fields = (Field("prize", 1, unit="length", section="PRIZE", arrays=("prize",)),)
+    rule = "Prizes"
+    inputs = (
+        Input("has_prizes", lambda xp, data: xp.ones_like(data.demand)),
+        Input("prize", lambda xp, data: data.prize / per_node(data.side())),
+        Input("required", _required),
+    )
+    generator = "prizes"
+
+    def check(self, problem: Problem) -> None:
+        """Raise InstanceError for negative prizes."""
+        if (prize := problem.prize) is not None:
+            zero_at_depot("prize", prize)
+            refuse("prize", prize < 0, lambda i: f"{prize[i]:g} is negative")
+
+    def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
+        """Return: required customers first, then high prizes."""
+        return [(2, np.where(problem.required, -np.inf, -_prize(problem)))]
+
+    def lost(self, problem: Problem, unserved: npt.NDArray[np.int64]) -> float:
+        """Return the sum of the prizes."""
+        return float(np.sum(_prize(problem)[unserved]))
+
+    def largest_length(self, ticks: Ticks) -> float:
+        """Return the largest prize that makes a difference."""
+        largest = float(np.max(_prize(ticks.problem)))
+        return min(largest, DEAR * ticks.longest) if ticks.longest > 0 else largest
+
+    def native(self, ticks: Ticks) -> dict[str, Any]:
+        """Return prizes. Without prizes but with a limited fleet, all customers are required."""
+        problem = ticks.problem
+        if self.rule not in ticks.rules:
+            return {"prize": None}
+        prize = np.zeros(len(problem.demand)) if problem.prize is None else problem.prize
+        if np.max(prize) > ticks.most:
+            warnings.warn(f"prizes above {ticks.most:g} count as that much in the search", NdsWarning, stacklevel=2)
+        whole = ticks.lengths(np.minimum(prize, ticks.most))
+        whole[problem.required] = REQUIRED
+        return {"prize": whole}
+
+    def facts(self, problems: Sequence[Problem]) -> Facts:
+        """Return the number of optional customers and their prizes."""
+        prizes = [problem.prize[1:] for problem in problems if problem.prize is not None]
+        if not prizes:
+            return []
+        optional = [prize[prize > 0] for prize in prizes]
+        counts = spread(len(prize) for prize in optional)
+        facts = [("optional", f"{counts} of {spread(map(len, prizes))} customers")]
+        if sum(map(len, optional)):
+            facts.append(("prize", f"{summary(optional)}, in all {spread(float(np.sum(prize)) for prize in optional)}"))
+        return facts
+
+
+def _prize(problem: Problem) -> Floats:
+    assert problem.prize is not None
+    return problem.prize
+
+
+PRIZES = Prizes()

@@ -1,0 +1,191 @@
+"""Time windows: service starts between a ready time and a due date. Vehicles may wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.constraints.base import (
+    NEARLY,
+    Constraint,
+    Facts,
+    Field,
+    Input,
+    Violation,
+    Visits,
+    per_node,
+    refuse,
+    zero_at_depot,
+)
+from ndsvrp.metric import Floats, Metric
+from ndsvrp.text import spread, summary
+
+if TYPE_CHECKING:
+    from ndsvrp.engine.ticks import Ticks
+    from ndsvrp.problem import Problem
+
+EVER = 1.001  # times the latest that a vehicle could be anywhere: a later due date is never missed
+
+
+def _since_opening(column: int) -> Any:
+    def since_opening(xp: Any, data: Any) -> Any:
+        windows = data.windows
+        opens, closes = windows[..., 0, 0], windows[..., 0, 1]
+        since = xp.clip(windows[..., column] - per_node(opens), 0.0, None)
+        return xp.minimum(since, per_node(closes - opens)) / per_node(data.time_unit())
+
+    return since_opening
+
+
+def _service(xp: Any, data: Any) -> Any:
+    return xp.zeros_like(data.demand) if data.service is None else data.service / per_node(data.time_unit())
+
+
+class TimeWindows(Constraint):
+    """Windows and service times. Service times alone constrain nothing."""
+
+    name = "time windows"
+    fields = (
+        Field(
+            "windows", 2, unit="time", section="TIME_WINDOW", solomon=("READY TIME", "DUE DATE"),
+            arrays=("depot_tw", "node_tw"),
+        ),
+        Field(
+            "service", 1, unit="time", section="SERVICE_TIME", header="SERVICE_TIME", solomon=("SERVICE TIME",),
+            arrays=("service",),
+        ),
+    )  # fmt: skip
+    rule = "TimeWindows"
+    metric = Metric.DIMACS
+    inputs = (
+        Input("has_windows", lambda xp, data: xp.ones_like(data.demand)),
+        Input("ready", _since_opening(0)),
+        Input("due", _since_opening(1)),
+        Input("service", _service),
+    )
+    generator = "windows"
+
+    def check(self, problem: Problem) -> None:
+        """Raise InstanceError if a window is closed, or a required customer cannot be served in time."""
+        service = problem.service if problem.service is not None else np.zeros(len(problem.demand))
+        refuse("service", service < 0, lambda i: f"{service[i]:g} is negative")
+        zero_at_depot("service", service)
+        if problem.windows is None:
+            return
+        ready, due = problem.windows[:, 0], problem.windows[:, 1]
+        refuse("windows", due < ready, lambda i: f"due date {due[i]:g} is before ready time {ready[i]:g}")
+        nodes, depot = np.arange(len(problem.demand)), np.zeros(len(problem.demand), int)
+        comparable, scale, tolerance = problem.comparable_times, problem.time_scale, problem.time_tolerance
+        opens, closes = comparable(ready), comparable(due)
+        start = np.maximum(opens[0] + comparable(problem.travel_time(depot, nodes)), opens)
+        home = start + comparable(service) + comparable(problem.travel_time(nodes, depot))
+        # An optional customer that cannot be reached stays unserved.
+        refuse(
+            "windows",
+            (start > closes + tolerance) & problem.required,
+            lambda i: f"unreachable in time: earliest start {start[i] / scale:g}, due date {due[i]:g}",
+        )
+        refuse(
+            "windows",
+            (home > closes[0] + tolerance) & problem.required,
+            lambda i: f"unreachable in time: back at the depot at {home[i] / scale:g}, which closes at {due[0]:g}",
+        )
+
+    def limits_times(self, problem: Problem) -> bool:
+        """Return whether there are windows."""
+        return self.present(problem)
+
+    def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
+        """Return: narrow windows first, early ready times first, late due dates first."""
+        ready, due = _windows(problem).T
+        return [(2, due - ready), (2, ready), (2, -due)]
+
+    def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
+        """Yield the first stop of each route that is reached too late."""
+        # Plain lists: one call of numpy per array, none per stop.
+        comparable, stops, windows = problem.comparable_times, visits.stops, _windows(problem)
+        ready = comparable(windows[:, 0]).tolist()
+        due = (comparable(windows[:, 1]) + problem.time_tolerance).tolist()
+        steps = comparable(problem.travel_time(stops[:-1], stops[1:]))
+        if problem.service is not None:
+            steps = steps + comparable(problem.service)[stops[:-1]]
+        for number, route, step in visits.legs(steps.tolist()):
+            time = ready[0]
+            for leg, there in zip(step, (*route, 0), strict=True):
+                time += leg
+                if time < ready[there]:
+                    time = ready[there]
+                if time > due[there]:
+                    who = "the depot" if there == 0 else f"customer {there}"
+                    reached, latest = time / problem.time_scale, windows[there, 1]
+                    yield Violation("windows", f"{who} is reached at {reached:g}, after {latest:g}", number)
+                    break  # later stops are late because of this one
+
+    def largest_time(self, ticks: Ticks) -> float:
+        """Return the largest due date or service time."""
+        return float(np.max(_due(ticks)))
+
+    def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_]:
+        """Return the customers that a vehicle cannot serve in time even on its own route."""
+        fields = self.native(ticks)
+        ready, due, service = (fields[name].astype(np.int64) for name in ("ready", "due", "service"))
+        nodes, depot = np.arange(len(ready)), np.zeros(len(ready), int)
+        start = np.maximum(ready[0] + ticks.travel_time(depot, nodes), ready)
+        return np.asarray((start > due) | (start + service + ticks.travel_time(nodes, depot) > due[0]))
+
+    def native(self, ticks: Ticks) -> dict[str, Any]:
+        """Return times since the opening of the depot, rounded so that what fits in ticks passes `check`."""
+        problem = ticks.problem
+        fields: dict[str, Any] = {"ready": None, "due": None, "service": None}
+        if problem.windows is not None:
+            ready = np.maximum(problem.windows[:, 0] - problem.windows[0, 0], 0.0)
+            # The halves make up for the rounding of the travel times to and from a customer.
+            fields["ready"] = ticks.times(ready, np.ceil)
+            fields["due"] = ticks.times(_due(ticks), lambda due: np.floor(due - 0.5))
+        if problem.has_times:
+            service = np.zeros(len(problem.demand)) if problem.service is None else problem.service
+            fields["service"] = ticks.times(service, lambda service: np.ceil(service + 0.5))
+            fields["service"][0] = 0
+        return fields
+
+    def facts(self, problems: Sequence[Problem]) -> Facts:
+        """Return opening hours of the depot, widths of windows and service times."""
+        windows = [problem.windows for problem in problems if problem.windows is not None]
+        if not windows:
+            return []
+        widths = [window[1:, 1] - window[1:, 0] for window in windows]
+        shares = [width / (window[0, 1] - window[0, 0]) for width, window in zip(widths, windows, strict=True)]
+        share = f" and {100 * float(np.mean(np.concatenate(shares))):.1f} % of the hours"
+        service = [problem.service[1:] for problem in problems if problem.service is not None]
+        return [
+            ("depot hours", f"{spread(w[0, 0] for w in windows)} to {spread(w[0, 1] for w in windows)}"),
+            ("window width", summary(widths) + share),
+            ("service time", summary(service) if service else "none"),
+        ]
+
+
+def _windows(problem: Problem) -> Floats:
+    assert problem.windows is not None
+    return problem.windows
+
+
+def _due(ticks: Ticks) -> Floats:
+    """Return due dates since the opening of the depot, with the tolerance of `check`.
+
+    None is later than a vehicle could ever be: a due date that means `any time` must not make the ticks coarse.
+    """
+    problem = ticks.problem
+    windows = _windows(problem) - _windows(problem)[0, 0]
+    horizon = windows[0, 1]
+    service = 0.0 if problem.service is None else float(np.sum(np.minimum(problem.service, horizon)))
+    ready = float(np.max(windows[:, 0], where=windows[:, 0] <= horizon, initial=0.0))
+    latest = EVER * (ready + service + (problem.customers + 1) * ticks.longest_time)
+    if problem.metric.is_integer:
+        latest = float(np.ceil(latest))
+    return np.asarray(np.minimum(windows[:, 1] + NEARLY * problem.time_tolerance, latest))
+
+
+TIME_WINDOWS = TimeWindows()

@@ -1,0 +1,34 @@
+"""Numbers as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ndsvrp.metric import Floats
+
+
+def number(value: float) -> str:
+    """Return a number with up to four decimals, as many as needed."""
+    text = f"{value:,.4f}".rstrip("0").rstrip(".")
+    return text if value == 0 or text.strip("-0.") else f"{value:.3g}"
+
+
+def amount(count: int, thing: str) -> str:
+    """Return `1 route`, `2 routes`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def spread(values: Iterable[float]) -> str:
+    """Return one number if all values are equal, else the smallest and the largest."""
+    values = list(values)
+    low, high = min(values), max(values)
+    return number(low) if low == high else f"{number(low)} … {number(high)}"
+
+
+def summary(arrays: Iterable[Floats]) -> str:
+    """Return the smallest and the largest of all values, and their mean."""
+    values = np.concatenate(list(arrays))
+    text = spread([float(values.min()), float(values.max())])
+    return text if values.min() == values.max() else f"{text}, mean {number(float(values.mean()))}"
