@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from ndsvrp.policy import Network, NetworkConfig, fused
-from ndsvrp.policy.inputs import NODE_INPUTS, Inputs
+from ndsvrp.policy.inputs import Inputs, input_names
 from ndsvrp.policy.kernels import Kernels
 
 SOLUTIONS = ("routes", "nobody", "one")
@@ -164,7 +164,7 @@ class Case:
     # --- the network -------------------------------------------------------------------------
 
     def inputs(self, batch: int, nodes: int, kind: str = "routes") -> Inputs:
-        numbers = torch.rand(batch, nodes, NODE_INPUTS, generator=self.random).to(self.device)
+        numbers = torch.rand(batch, nodes, len(input_names()), generator=self.random).to(self.device)
         previous, following, route = solution(batch, nodes, kind, self.device)
         return Inputs(numbers, None, previous, following, route)
 

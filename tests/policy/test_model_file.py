@@ -10,13 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
+from ndsvrp import models
+from ndsvrp.constraints import FLEET, TIME_WINDOWS, Input
 from ndsvrp.errors import CheckpointError, NdsError
-from ndsvrp.policy import NetworkConfig
-from ndsvrp.policy.model_file import load_model, read_model_file, save_model
+from ndsvrp.generate import generate
+from ndsvrp.policy import Network, NetworkConfig
+from ndsvrp.policy.inputs import static_inputs
+from ndsvrp.policy.model_file import FIRST_INPUTS, load_model, read_model_file, save_model
+from ndsvrp.search.plane import plane
 from tiny_models import TINY, save_tiny, tiny_card, tiny_network
 
 
@@ -106,6 +112,7 @@ def test_card_of_today() -> None:
     [
         ({"problems": ()}, "problems must be a list that is not empty, got ()"),
         ({"problems": ("tsp",)}, "problems: unknown 'tsp' (known: cvrp, vrptw, pcvrp, pcvrptw)"),
+        ({"inputs": ("x", "charm")}, f"inputs: unknown 'charm' (known: {', '.join(FIRST_INPUTS)})"),
         ({"sizes": (0,)}, "sizes must be at least 1, got 0"),
         ({"sizes": (2.5,)}, "sizes must be a whole number, got 2.5"),
         ({"instances": -1}, "instances must be between 0 and 4.61169e+18, got -1"),
@@ -119,6 +126,53 @@ def test_card_is_checked(change: dict[str, Any], message: str) -> None:
     with pytest.raises(NdsError) as caught:
         tiny_card(**change)
     assert str(caught.value) == message
+
+
+# --- inputs by name -------------------------------------------------------------------------------
+
+
+def log_probabilities(network: Network) -> torch.Tensor:
+    """Of given rollouts on a problem with windows and prizes."""
+    problems = generate("pcvrptw", 20, count=2)
+    inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), "cpu")
+    removed = torch.arange(1, 13).view(2, 2, 3)
+    seeds = torch.ones(2, 2, network.config.seed_bits)
+    with torch.no_grad():
+        return network(inputs, removed, seeds)
+
+
+def test_a_new_input_has_zero_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, card = load_model(models.find("all"))
+    assert card.inputs == FIRST_INPUTS and not card.untrained_inputs
+    expected = log_probabilities(before)
+    first, *others = TIME_WINDOWS.inputs
+    monkeypatch.setattr(TIME_WINDOWS, "inputs", (first, Input("noise", lambda xp, data: 1.0 + data.demand), *others))
+    after, card = load_model(models.find("all"))
+    assert card.untrained_inputs == ("noise",)
+    assert after.embed_depot.weight.shape[1] == 11 and not after.embed_depot.weight[:, 4].any()
+    torch.testing.assert_close(log_probabilities(after), expected, rtol=1e-6, atol=1e-5)
+    assert models.load("all", "cpu").record()["untrained_inputs"] == ("noise",)
+    file = tmp_path / "saved.safetensors"  # is saved as it was, for the same inputs
+    save_model(file, after.state_dict(), card, half=True)
+    assert read_model_file(file).sha256 == read_model_file(models.find("all")).sha256
+
+
+def test_an_unknown_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(FLEET, "inputs", (Input("noise", lambda xp, data: data.demand),))
+        file = save_tiny(tmp_path)
+        assert load_model(file)[1].inputs == (*FIRST_INPUTS, "noise")
+    assert refusal(file) == f"{tmp_path}/tiny.json: inputs: unknown 'noise' (known: {', '.join(FIRST_INPUTS)})"
+
+
+def test_inputs_and_columns_agree(tmp_path: Path) -> None:
+    file = save_tiny(tmp_path)
+    edit(file, lambda table: table.update(inputs=["x", "y", "demand"]))
+    assert refusal(file) == f"{file}: weight 'embed_depot.weight' has 10 columns for 3 inputs"
+    narrow = save_tiny(tmp_path, "narrow", inputs=("demand", "y", "x"))
+    assert safetensors.torch.load_file(narrow)["embed_depot.weight"].shape[1] == 3
+    columns = load_model(narrow)[0].embed_depot.weight
+    assert torch.equal(columns[:, :3], tiny_network().embed_depot.weight[:, :3]) and not columns[:, 3:].any()
 
 
 # --- what is not written --------------------------------------------------------------------------
@@ -231,7 +285,7 @@ def test_bad_fields(tmp_path: Path, change: dict[str, Any], message: str) -> Non
     assert refusal(file).startswith(f"{tmp_path}/tiny.json: {message}")
 
 
-@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(tiny_card())])
+@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(tiny_card()) if f.name != "inputs"])
 def test_missing_fields(tmp_path: Path, name: str) -> None:
     file = save_tiny(tmp_path)
     edit(file, lambda table: table.pop(name))

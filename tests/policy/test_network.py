@@ -16,7 +16,7 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import NdsError
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
-from ndsvrp.policy.inputs import NODE_INPUTS, Inputs, static_inputs
+from ndsvrp.policy.inputs import Inputs, input_names, static_inputs
 from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import sample
 from ndsvrp.search.plane import plane
@@ -691,7 +691,7 @@ def test_inputs_of_a_problem_with_everything() -> None:
     """x, y, demand; 1, ready, due, service; 1, prize, required. The side is 20, the depot opens at 100."""
     problem = four(windows=WINDOWS, service=SERVICE, prize=PRIZE)
     nodes = shown([problem]).nodes
-    assert nodes.dtype == torch.float32 and NODE_INPUTS == 10
+    assert nodes.dtype == torch.float32 and len(input_names()) == 10
     # The box is 10 x 20: x runs from 0.25 to 0.75. Window 4 is cut to the depot's hours, 0 … 200.
     assert nodes[0].double().numpy() == pytest.approx(
         np.array([

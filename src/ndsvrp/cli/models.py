@@ -86,6 +86,8 @@ def _facts(file: ModelFile) -> Facts:
         ("sizes", _sizes(card)),
         ("network", f"width {network.width}, {amount(network.heads, 'head')}, {layers}"),
         *((part, "yes" if present else "no") for part, present in parts.items()),
+        ("inputs", ", ".join(card.inputs)),
+        *([("zero weights", ", ".join(card.untrained_inputs))] if card.untrained_inputs else []),
         ("stored as", file.dtype),
         ("sha256", file.sha256),
         ("instances", f"{card.instances:,}"),

@@ -47,7 +47,8 @@ class Model:
 
     def record(self) -> dict[str, Any]:
         """What a result says of it."""
-        return {"name": self.name, "sha256": self.sha256, "load_seconds": self.seconds}
+        zero = {"untrained_inputs": self.card.untrained_inputs} if self.card.untrained_inputs else {}
+        return {"name": self.name, "sha256": self.sha256, "load_seconds": self.seconds, **zero}
 
 
 def shipped() -> list[ModelFile]:

@@ -22,14 +22,11 @@ def input_names() -> tuple[str, ...]:
     return (*POINT_INPUTS, *(column.name for constraint in CONSTRAINTS for column in constraint.inputs))
 
 
-NODE_INPUTS = len(input_names())
-
-
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """A batch of problems of one size with their current solutions, on one device. Node 0 is the depot."""
 
-    nodes: Tensor  #: (B, N+1, NODE_INPUTS) float32
+    nodes: Tensor  #: (B, N+1, inputs) float32
     matrix: Tensor | None  #: (N+1, N+1) float32 distances of the one problem of the batch, in units of its side
     previous: Tensor  #: (B, N+1) int64
     next: Tensor  #: (B, N+1) int64

@@ -20,6 +20,7 @@ from ndsvrp.io.environment import environment
 from ndsvrp.io.files import read_text, write_atomic
 from ndsvrp.io.result import plain
 from ndsvrp.policy.config import NetworkConfig
+from ndsvrp.policy.inputs import input_names
 from ndsvrp.policy.network import Network
 from ndsvrp.records import require_record, require_whole
 from ndsvrp.variants import VARIANTS
@@ -29,6 +30,10 @@ SUFFIXES = (".safetensors", ".json")
 CHECKPOINT_MODEL = "model"  #: its name within the folder of a checkpoint
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 PICKLES = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")
+
+EMBEDDINGS = ("embed_depot.weight", "embed_customer.weight")  # (width, inputs)
+#: of models whose JSON does not list them
+FIRST_INPUTS = ("x", "y", "demand", "has_windows", "ready", "due", "service", "has_prizes", "prize", "required")
 
 _HEAD = ("format", "sha256", "dtype")  # fields of the JSON that are about the weights' file
 
@@ -51,11 +56,12 @@ class ModelCard:
     seconds: float  #: of training
     init: str  #: where the first weights came from; empty: from scratch
     validation: dict[str, Any]  #: figures, by name
+    inputs: tuple[str, ...] = field(default_factory=input_names)  #: columns per node, in the order of the weights
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     versions: dict[str, str] = field(default_factory=_versions)  #: of the software it was made with
 
     def __post_init__(self) -> None:
-        for name in ("problems", "sizes"):
+        for name in ("problems", "sizes", "inputs"):
             value = getattr(self, name)
             if not isinstance(value, list | tuple) or not value:
                 raise NdsError(f"{name} must be a list that is not empty, got {value!r}")
@@ -68,14 +74,20 @@ class ModelCard:
         for name in ("commit", "init", "created"):
             if not isinstance(getattr(self, name), str):
                 raise NdsError(f"{name} must be text, got {getattr(self, name)!r}")
-        for problem in self.problems:
-            if problem not in tuple(VARIANTS):  # whatever it is, also what has no hash
-                raise NdsError(f"problems: unknown '{problem}' (known: {', '.join(VARIANTS)})")
+        for name, known in (("problems", tuple(VARIANTS)), ("inputs", input_names())):
+            for entry in getattr(self, name):
+                if entry not in known:  # a tuple: the entry may have no hash
+                    raise NdsError(f"{name}: unknown '{entry}' (known: {', '.join(known)})")
         for size in self.sizes:
             require_whole("sizes", size)
             if size < 1:
                 raise NdsError(f"sizes must be at least 1, got {size}")
         require_record(self, {"instances": (0, 2**62), "steps": (0, 2**62), "seconds": (0.0, 1e18)})
+
+    @property
+    def untrained_inputs(self) -> tuple[str, ...]:
+        """Inputs of this program that the model was trained without; their weights are zero."""
+        return tuple(name for name in input_names() if name not in self.inputs)
 
 
 @dataclass(frozen=True)
@@ -104,6 +116,8 @@ def save_model(file: Path, weights: Mapping[str, Tensor], card: ModelCard, *, ha
     dtype = "float16" if half else "float32"
     stored = {name: tensor.detach().to("cpu", DTYPES[dtype]).contiguous() for name, tensor in weights.items()}
     require_weights(stored, card.network, DTYPES[dtype], str(file))
+    columns = [input_names().index(name) for name in card.inputs]
+    stored |= {name: stored[name][:, columns].contiguous() for name in EMBEDDINGS}
     data = safetensors.torch.save(stored)
     head = {"format": FORMAT, "sha256": hashlib.sha256(data).hexdigest(), "dtype": dtype}
     text = json.dumps(plain({**head, **vars(card)}), indent=1, ensure_ascii=False, allow_nan=False)
@@ -114,12 +128,33 @@ def save_model(file: Path, weights: Mapping[str, Tensor], card: ModelCard, *, ha
 def load_model(file: Path) -> tuple[Network, ModelCard]:
     """The network, float32 and ready to use, and its card. `file` is whatever `read_model_file` takes."""
     found = read_model_file(file)
-    weights = read_tensors(found.weights, found.sha256)
-    require_weights(weights, found.card.network, DTYPES[found.dtype], str(found.weights))
-    with torch.random.fork_rng(devices=[]):  # nobody's random numbers depend on whether a model was loaded
+    weights = read_weights(found)
+    with torch.random.fork_rng(devices=[]):  # loading a model leaves the random numbers alone
         network = Network(found.card.network)
     network.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
     return network.eval(), found.card
+
+
+def read_weights(found: ModelFile) -> dict[str, Tensor]:
+    """Return the weights for all inputs of this program, checked."""
+    where = str(found.weights)
+    weights = widen(read_tensors(found.weights, found.sha256), found.card.inputs, where)
+    require_weights(weights, found.card.network, DTYPES[found.dtype], where)
+    return weights
+
+
+def widen(weights: Mapping[str, Tensor], inputs: tuple[str, ...], where: str) -> dict[str, Tensor]:
+    """Return weights with a column for each input of this program: zero for those that are not among `inputs`."""
+    widened, known = dict(weights), input_names()
+    for name in EMBEDDINGS if inputs != known else ():
+        narrow = widened.get(name, torch.zeros(()))
+        if narrow.ndim != 2:
+            continue  # no matrix of weights: refused elsewhere, or the step of an optimizer
+        if narrow.shape[1] != len(inputs):
+            raise CheckpointError(f"{where}: weight '{name}' has {narrow.shape[1]} columns for {len(inputs)} inputs")
+        widened[name] = narrow.new_zeros(len(narrow), len(known))
+        widened[name][:, [known.index(column) for column in inputs]] = narrow
+    return widened
 
 
 def read_model_file(file: Path) -> ModelFile:
@@ -128,7 +163,7 @@ def read_model_file(file: Path) -> ModelFile:
     described = file.with_suffix(".json")
     if not described.exists() and file.with_suffix(".safetensors").exists():
         raise CheckpointError(f"{file}: there is no {described.name} beside it, which says what the weights are")
-    table = read_json(described, FORMAT)
+    table = {"inputs": list(FIRST_INPUTS), **read_json(described, FORMAT)}
     require_fields(table, (*_HEAD, *(f.name for f in fields(ModelCard))), str(described))
     try:
         if table["dtype"] not in DTYPES:

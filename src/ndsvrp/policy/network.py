@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ndsvrp.policy import fused
 from ndsvrp.policy.config import NetworkConfig
-from ndsvrp.policy.inputs import NODE_INPUTS, Inputs
+from ndsvrp.policy.inputs import Inputs, input_names
 
 
 class Norm(nn.Module):
@@ -124,8 +124,8 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         width = config.width
-        self.embed_depot = nn.Linear(NODE_INPUTS, width)
-        self.embed_customer = nn.Linear(NODE_INPUTS, width)
+        self.embed_depot = nn.Linear(len(input_names()), width)
+        self.embed_customer = nn.Linear(len(input_names()), width)
         self.before = nn.ModuleList(Attention(config) for _ in range(config.layers_before))
         self.message_passing = MessagePassing(config) if config.message_passing else None
         self.tour_encoding = TourEncoding(config) if config.tour_encoding else None

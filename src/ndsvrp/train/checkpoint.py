@@ -32,10 +32,12 @@ from ndsvrp.policy.model_file import (
     read_json,
     read_model_file,
     read_tensors,
+    read_weights,
     require_fields,
     require_numbers,
     require_weights,
     save_model,
+    widen,
 )
 from ndsvrp.records import require_number, require_whole
 from ndsvrp.train.config import Recipe, TrainConfig, from_tables
@@ -120,6 +122,8 @@ def load_checkpoint(folder: Path) -> TrainingState:
         if part not in parts:
             raise CheckpointError(f"{stored}: '{name}' begins with none of {', '.join(_PARTS)}")
         parts[part][weight] = tensor
+    inputs = read_model_file(folder / f"{CHECKPOINT_MODEL}.json").card.inputs
+    parts = {part: widen(tensors, inputs, str(stored)) for part, tensors in parts.items()}
     _require_parts(parts, config.network, str(stored))
     state: dict[str, Any] = {**{name: table[name] for name in _COUNTERS}, **parts}
     return TrainingState(config, **state)
@@ -138,9 +142,7 @@ def newest(run: Path) -> Path:
         raise CheckpointError(f"{run}: no such folder")
     for folder in reversed(checkpoints(run)):
         try:
-            found = read_model_file(folder / f"{CHECKPOINT_MODEL}.safetensors")
-            weights = read_tensors(found.weights, found.sha256)
-            require_weights(weights, found.card.network, torch.float32, str(found.weights))
+            read_weights(read_model_file(folder / f"{CHECKPOINT_MODEL}.safetensors"))
             load_checkpoint(folder)
         except CheckpointError as error:
             warnings.warn(f"checkpoint left aside: {error}", NdsWarning, stacklevel=2)
