@@ -1,4 +1,9 @@
-"""ndsvrp: vehicle routing by neural deconstruction search."""
+"""Solve vehicle routing problems by ruin and recreate, with hand-made rules or a learned policy.
+
+The top level holds what every other package shares: `Problem` and its constraints, `Solution`, metrics, errors, and
+`check`, which computes cost and violations. Its modules import no other package. The names exported here are the public
+API.
+"""
 
 from importlib.metadata import PackageNotFoundError, version
 

@@ -1,1 +1,5 @@
-"""Benchmarks: solvers side by side on sets of instances, rows that can be trusted and resumed."""
+"""Benchmark solvers on sets of instances, and the speed, time limits and memory of our own.
+
+Code belongs here if it runs or measures solvers, adapts other solvers, or reads and writes result rows. Nothing else in
+the package depends on it, except for the command.
+"""

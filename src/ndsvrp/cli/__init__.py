@@ -1,4 +1,8 @@
-"""The command `nds`. Exit codes: 0 done, 2 bad input, 3 no feasible solution, 130 interrupted."""
+"""The command `nds`. Exit codes: 0 success, 2 bad input, 3 no feasible solution, 130 interrupted.
+
+Code belongs here if it parses options, prints, or shows progress. A command calls the public Python API and decides
+nothing about a search.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Seeded instance generators: uniform and clustered customers, time windows, prizes.
+"""Generate random instances from a seed: uniform and clustered customers, time windows, prizes.
 
-`docs/instances.md` states the recipe of every part.
+Code belongs here if it turns random numbers into instances, for files, tests and training alike. `docs/instances.md`
+states the recipe of every part.
 """
 
 from __future__ import annotations

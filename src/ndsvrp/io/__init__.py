@@ -1,4 +1,7 @@
-"""Files: instances (VRPLIB, Solomon, `.npz` sets), solutions (`.sol`), results (JSON)."""
+"""Read and write files: instances (VRPLIB, Solomon, `.npz` sets), solutions (`.sol`), results (JSON).
+
+Code belongs here if it knows a file format. Readers return a `Problem`; errors name the file and the line.
+"""
 
 from ndsvrp.io.npz import write_set
 from ndsvrp.io.reader import read, read_set

@@ -1,4 +1,8 @@
-"""Models that come with the program: NAME.safetensors and NAME.json in this folder; see docs/models.md."""
+"""Models in the package: find and load them, or models from files and training runs.
+
+The weights are NAME.safetensors and NAME.json in this folder; docs/models.md describes the format. Code belongs here if
+it chooses a model. The network and the file format are in `ndsvrp.policy`.
+"""
 
 from __future__ import annotations
 

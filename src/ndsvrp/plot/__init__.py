@@ -1,4 +1,7 @@
-"""Pictures: routes on the plane, cost over time. Drawn without pyplot, so that no display or state is needed."""
+"""Draw pictures: routes on the plane, cost over time.
+
+Only this package uses matplotlib. It avoids pyplot, so that no display and no global state are needed.
+"""
 
 from __future__ import annotations
 

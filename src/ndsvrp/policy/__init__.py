@@ -1,4 +1,8 @@
-"""The learned policy: which customers to take out of a solution (the paper's sections 4.1 and 4.3)."""
+"""The policy: a network that reads a solution and selects customers to remove (sections 4.1 and 4.3 of the paper).
+
+Code belongs here if it defines the network, its inputs, its rollouts, its kernels or its files. A `Policy` is a ruin
+(`ndsvrp.ruin`). Training is in `ndsvrp.train`.
+"""
 
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.network import Network
