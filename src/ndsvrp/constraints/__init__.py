@@ -1,8 +1,8 @@
 """The constraints: one record each, in its own file. Every other module loops over `CONSTRAINTS`.
 
-A record holds everything that Python knows about its constraint: fields of `Problem`, names in files, checks, violations,
-ticks, policy inputs. Its C++ rule is in `rules.hpp`. The order of the records is the order of policy inputs, of arrays in
-`.npz` sets and of lines in `nds info`.
+A record holds everything that Python knows about its constraint: fields of `Problem`, names in files, checks,
+violations, ticks, policy inputs. Its C++ rule is in `rules.hpp`. The order of the records is the order of policy
+inputs, of arrays in `.npz` sets and of lines in `nds info`.
 """
 
 from __future__ import annotations
