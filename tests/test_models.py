@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndsvrp import Problem, RuinRequest, Solution, generate, models, solve
+from ndsvrp import Problem, RuinRequest, Solution, Solver, generate, models, solve
 from ndsvrp.errors import CheckpointError, EngineError, NdsError, NdsWarning
 from ndsvrp.policy import Policy
 from ndsvrp.policy.model_file import load_model
-from ndsvrp.search.solve import plan
 from ndsvrp.train.checkpoint import save_checkpoint
 from tiny_models import save_tiny, tiny_card
 from train.test_checkpoint import state_after
@@ -138,7 +137,7 @@ def test_training_run_as_a_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("variant", ["cvrp", "vrptw", "pcvrp"])
 def test_preset_paper_with_the_policy(folder: Path, variant: str) -> None:
     save_tiny(folder, "all", problems=("cvrp", "vrptw", "pcvrp"))
-    chosen = plan(problem(variant), preset="paper", ruin="policy")
+    chosen = Solver(preset="paper", ruin="policy").plan(problem(variant))
     names = ("ruin", "rollouts", "removals", "orders", "threshold", "hot", "cold", "sorted_orders", "blink", "scope")
     values = [getattr(chosen.settings, name) for name in names]
     assert values == ["policy", 200, 15, 5, 15.0, 0.1, 0.001, False, 0.0, "touched"]

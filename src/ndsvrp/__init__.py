@@ -19,6 +19,7 @@ from ndsvrp.ruin import Ruin, RuinRequest
 from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solve import solve, solve_set
+from ndsvrp.search.solver import Solver
 from ndsvrp.solution import Route, Solution
 
 try:
@@ -28,6 +29,6 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 
 __all__ = [
     "CheckpointError", "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError", "Problem", "Progress",
-    "Report", "Result", "Route", "Ruin", "RuinRequest", "Settings", "Solution", "View", "Violation", "check",
+    "Report", "Result", "Route", "Ruin", "RuinRequest", "Settings", "Solution", "Solver", "View", "Violation", "check",
     "generate", "models", "read", "read_set", "read_solution", "solve", "solve_set", "write_set", "write_solution",
 ]  # fmt: skip

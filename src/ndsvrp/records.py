@@ -1,4 +1,4 @@
-"""Frozen records of settings: a sentence per field, types and ranges checked when one is made."""
+"""Frozen records of settings: a sentence per field; types and ranges are checked when a record is made."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 from ndsvrp.errors import NdsError
 
 Allowed = Mapping[str, tuple[Any, ...]]
-"""By field: (least, most) of a number, or the words it may be."""
+"""By field: (smallest, largest) value of a number, or the allowed words."""
 
 
 def documented(default: Any, text: str) -> Any:
-    """A field with its default and the sentence that help and reference pages show."""
+    """Return a field with its default and the sentence that help and reference pages show."""
     return field(default=default, metadata={"doc": text})
 
 
 def describe(record: Any) -> list[tuple[str, Any, str]]:
-    """(name, default, sentence) of every field of a class of records."""
-    return [(f.name, f.default, f.metadata["doc"]) for f in fields(record)]
+    """Return (name, default, sentence) of every field of a class that has a sentence."""
+    return [(f.name, f.default, f.metadata["doc"]) for f in fields(record) if "doc" in f.metadata]
 
 
 def require_record(record: Any, allowed: Allowed) -> None:
-    """Refuse a field that is not of its type (int, float, bool, str), not in its range, or not one of its words."""
+    """Raise for a field of a wrong type (int, float, bool, str), out of its range, or not one of its words."""
     for f in fields(record):
         value = getattr(record, f.name)
         if f.type == "int":
@@ -45,12 +45,12 @@ def require_record(record: Any, allowed: Allowed) -> None:
 
 
 def require_whole(name: str, value: Any) -> None:
-    """Refuse what is not a whole number; those of numpy are."""
+    """Raise unless the value is a whole number; numpy integers are."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise NdsError(f"{name} must be a whole number, got {value!r}")
 
 
 def require_number(name: str, value: Any) -> None:
-    """Refuse what is not a number; those of numpy are."""
+    """Raise unless the value is a number; numpy numbers are."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise NdsError(f"{name} must be a number, got {value!r}")

@@ -133,8 +133,8 @@ def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def run(path: Path, solvers: list[str], seconds: float, which: str, seed: int, **more: Any) -> list[dict[str, Any]]:
-        calls.append((path.name, solvers, seconds, which, seed, more["how"]["ruin"], more["together"]))
-        cost = 50.0 if more["how"]["ruin"] == "related" else 35.0
+        calls.append((path.name, solvers, seconds, which, seed, more["request"].ruin, more["together"]))
+        cost = 50.0 if more["request"].ruin == "related" else 35.0
         same = {"feasible": True, "seconds": seconds, "settings": {"model": "m"} if cost == 35 else {}}
         return [{**same, "instance": str(i), "cost": cost + i} for i in (0, 1)]
 

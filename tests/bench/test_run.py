@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from ndsvrp.bench import run as runner
 from ndsvrp.bench.rows import KEY, Row, append_row, key, read_rows
 from ndsvrp.bench.run import run
+from ndsvrp.bench.solvers import DEFAULT
 from ndsvrp.errors import InstanceError
 
 pytestmark = pytest.mark.usefixtures("fakes")
@@ -82,8 +84,8 @@ def test_what_is_done_survives_an_interruption(small_set: Path, tmp_path: Path) 
 
 def test_our_own_search_several_together(small_set: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.jsonl"
-    how = {"chains": 2, "ruin": "related", "rollouts": 10, "device": "cpu"}
-    rows = run(small_set, ["nds", "fakes:STAR"], 0.2, None, 1, out, how=how, together=2)
+    request = replace(DEFAULT, chains=2, ruin="related", settings={"rollouts": 10})
+    rows = run(small_set, ["nds", "fakes:STAR"], 0.2, None, 1, out, request=request, together=2)
     own, stars = rows[0:2] + rows[4:5], rows[2:4] + rows[5:]
     assert [row["instance"] for row in rows] == ["0000", "0001", "0000", "0001", "0002", "0002"]
     assert {row["solver"] for row in own} == {"nds-related-2-rollouts=10-x2"}
@@ -93,7 +95,7 @@ def test_our_own_search_several_together(small_set: Path, tmp_path: Path) -> Non
     assert [row["settings"].get("together") for row in own] == [2, 2, None]
     assert all(0.2 <= row["seconds"] < 0.5 for row in own)
     assert read_rows(out) == rows
-    assert run(small_set, ["nds"], 0.2, None, 1, out, how=how, together=2) == own
+    assert run(small_set, ["nds"], 0.2, None, 1, out, request=request, together=2) == own
     assert len(read_rows(out)) == 6
 
 
@@ -107,18 +109,18 @@ def test_runs_on_a_gpu(small_set: Path, tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(runner, "Device", lambda: SimpleNamespace(name="H200"))
     monkeypatch.setattr(runner._Workers, "call", call)
-    how = {"device": "cuda", "ruin": "policy", "chains": 128}
+    request = replace(DEFAULT, device="cuda", ruin="policy", chains=128)
     out = tmp_path / "x.jsonl"
-    rows = run(small_set, ["nds"], 4, None, 1, out, how=how)
-    together = run(small_set, ["nds"], 4, None, 1, out, how=how, together=2)
+    rows = run(small_set, ["nds"], 4, None, 1, out, request=request)
+    together = run(small_set, ["nds"], 4, None, 1, out, request=request, together=2)
     assert [(len(task["cases"]), task["together"], task["limit"]) for task in tasks] == [(3, 1, 84), (3, 2, 84)]
     assert {row["solver"] for row in rows} == {"nds-policy-cuda-128"}
     assert {row["solver"] for row in together} == {"nds-policy-cuda-128-x2"}
     assert {row["hardware"]["gpu"] for row in read_rows(out)} == {"H200"}
-    assert run(small_set, ["nds"], 4, "1", 1, out, how=how) == rows[1:2], "it is there"
+    assert run(small_set, ["nds"], 4, "1", 1, out, request=request) == rows[1:2], "it is there"
     assert len(tasks) == 2
     with pytest.raises(InstanceError, match="jobs: runs on a GPU follow each other"):
-        run(small_set, ["nds"], 4, None, 1, out, 2, how=how)
+        run(small_set, ["nds"], 4, None, 1, out, 2, request=request)
 
 
 ROW: Row = {name: {"cpu": "c", "cores": 2} if name == "hardware" else name for name in KEY}

@@ -11,9 +11,9 @@ import time
 import pytest
 
 import ndsvrp
-from ndsvrp.cli.solve import _chosen
+from ndsvrp.cli.solve import plan_line
 from ndsvrp.io import read_solution
-from ndsvrp.search.solve import plan
+from ndsvrp.search.planning import Request, plan
 
 
 @pytest.fixture
@@ -153,12 +153,13 @@ def test_what_is_used_on_a_gpu(data, tmp_path, monkeypatch):
     monkeypatch.setenv("NDSVRP_CACHE", str(tmp_path))
     (tmp_path / "improve-0.cubin").touch()
     problem = ndsvrp.read(data / "sets/cvrp100.npz", index=0)
-    how = {"solver": "nds", "ruin": "related", "device": "cuda", "threads": None, "chains": 2, "model": None}
-    assert _chosen(plan(problem, **how), how) == "solver nds, ruin related, device cuda, 2 chains"
-    assert _chosen(plan(problem, **how), how, 16).endswith("device cuda, 2 chains for each of 16 instances")
+    request = Request(solver="nds", ruin="related", device="cuda", chains=2)
+    chosen = plan(problem, request)
+    assert plan_line(chosen, request) == "solver nds, ruin related, device cuda, 2 chains"
+    assert plan_line(chosen, request, together=16).endswith("device cuda, 2 chains for each of 16 instances")
     (tmp_path / "improve-0.cubin").unlink()
     first = "device cuda, 2 chains; kernels are compiled first, once: that takes some seconds"
-    assert _chosen(plan(problem, **how), how).endswith(first)
+    assert plan_line(chosen, request).endswith(first)
 
 
 def test_set_of_one_is_a_set(nds, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from ndsvrp import Problem, Progress, Ruin, RuinRequest, Settings, generate, solve
 from ndsvrp.engine.base import Numbers
 from ndsvrp.search import stopping
-from ndsvrp.search.asa import Launched, Search
+from ndsvrp.search.asa import Search
 from ndsvrp.search.stopping import Budget
 
 
@@ -69,13 +69,13 @@ class FakeEngine:
 SIDES = (100.0, 1.0, 1000.0)
 
 
-def run_on(engine: FakeEngine, iterations: int = 1, problems: int = 1, **settings: Any) -> Search:
+def run_on(engine: FakeEngine, iterations: int = 1, problems: int = 1, callback: Any = None, **settings: Any) -> Search:
     """On so many problems, in boxes of sides 100, 1, 1000."""
     places = np.array([[0, 0], [0.4, 0.1], [0.1, 1]])
     boxes = [Problem(coordinates=places * side, demand=[0, 1, 1], capacity=2) for side in SIDES[:problems]]
     chosen = Settings(chains=len(engine.state.all) // problems, rollouts=3, **settings)
     budget = Budget(iterations=iterations)
-    search = Search(boxes, engine, chosen, budget, seed=1, start_rounds=0)  # type: ignore[arg-type]
+    search = Search(boxes, engine, chosen, budget, seed=1, start_rounds=0, callback=callback)  # type: ignore[arg-type]
     search.run()
     return search
 
@@ -94,16 +94,21 @@ def test_reach_of_the_exchange() -> None:
 def test_each_problem_has_its_temperature_and_trace() -> None:
     engine = FakeEngine([5.0, 6.0, 8.0, 7.0, 9.0, 9.0])
     told: list[Progress] = []
-    search = run_on(engine, problems=3)
+    exported: list[int] = []
+
+    def exchange(*_: Any) -> None:
+        engine.state.all = np.array([5.0, 6.0, 6.5, 7.0, 9.0, 8.0])
+
+    engine.exchange = exchange  # type: ignore[method-assign]
+    engine.export = lambda state, chain: exported.append(chain)  # type: ignore[attr-defined]
+    search = run_on(engine, problems=3, callback=told.append)
     assert engine.heat is not None
     assert engine.heat == pytest.approx(np.repeat([10.0, 10.0, 0.1, 0.1, 100.0, 100.0], 3).reshape(6, 3))
-    engine.state.all = np.array([5.0, 6.0, 6.5, 7.0, 9.0, 8.0])
-    search.callback = told.append
-    search._under_way.append(Launched(1, np.array([1.0, 2.0, 3.0]), engine.state.numbers))
-    search._report()
     assert course(search) == [[(0, 5.0)], [(0, 7.0), (1, 6.5)], [(0, 9.0), (1, 8.0)]]
-    assert (told[0].best, told[0].temperature, told[0].unserved) == (6.5, 2.0, 0)
-    assert search._best_chains(engine.state.numbers()).tolist() == [0, 2, 5]
+    assert (told[1].best, told[1].unserved) == (6.5, 0)
+    assert told[1].temperature == pytest.approx((10.0 + 0.1 + 100.0) / 3)
+    search.best()
+    assert exported == [0, 2, 5]
 
 
 def test_temperatures_follow_the_box() -> None:
@@ -251,11 +256,11 @@ class OnGpu(Silent):
         return 0.04
 
 
-def search_on(gpu: Gpu, learned: bool = True, **limits: Any) -> Search:
+def search_on(gpu: Gpu, ruin: type[Ruin] | None = OnGpu, **limits: Any) -> Search:
     problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
     budget, settings = Budget(began=gpu.clock[0], **limits), Settings(chains=1, rollouts=3)
-    ruin = OnGpu(gpu) if learned else None
-    return Search([problem], gpu, settings, budget, 1, ruin, start_rounds=0)
+    asked = None if ruin is None else ruin(gpu)  # type: ignore[call-arg]
+    return Search([problem], gpu, settings, budget, 1, asked, start_rounds=0)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -303,21 +308,17 @@ def test_an_iteration_ahead_ends_in_time(clock: list[float], seconds: float, ste
 def test_who_does_not_say_how_long_is_not_asked_ahead(clock: list[float]) -> None:
     """Two of its calls could end after the limit; without a limit nothing can."""
     gpu = Gpu(clock)
-    search = search_on(gpu, seconds=1.0)
-    search.ruin = Silent(gpu)
-    assert search.run() == "time"
+    assert search_on(gpu, Silent, seconds=1.0).run() == "time"
     assert gpu.idle == pytest.approx([0.001] * len(gpu.idle)) and len(gpu.idle) > 5
     assert clock[0] < 101.0 + 0.041 + 1e-9, "one call at most"
     gpu = Gpu(clock)
-    search = search_on(gpu, iterations=9)
-    search.ruin = Silent(gpu)
-    assert search.run() == "iterations"
+    assert search_on(gpu, Silent, iterations=9).run() == "iterations"
     assert gpu.idle == pytest.approx([0.001] * 2 + [0.0] * 7, abs=1e-9)
 
 
 def test_rules_end_in_time(clock: list[float]) -> None:
     gpu = Gpu(clock, 0.1)
-    assert search_on(gpu, learned=False, seconds=0.95).run() == "time"
+    assert search_on(gpu, None, seconds=0.95).run() == "time"
     assert max(gpu.ended) == clock[0] == pytest.approx(100.95)
 
 

@@ -21,15 +21,15 @@ from ndsvrp import (
     RuinRequest,
     Settings,
     Solution,
+    Solver,
     check,
     solve,
 )
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import NdsWarning
 from ndsvrp.generate import generate
-from ndsvrp.search import solve as wiring
+from ndsvrp.search import planning
 from ndsvrp.search.asa import Search
-from ndsvrp.search.solve import plan
 
 FOUR = {"coordinates": [[0, 0], [3, 4], [6, 8], [-3, 4], [0, -12]], "demand": [0, 2, 3, 4, 5], "capacity": 7}
 
@@ -356,11 +356,11 @@ def test_preset_paper() -> None:
     """Exactly M = 15 customers are taken out: a rule that goes by `removals`. `auto` means the solver nds."""
     problem = uniform(20)
     for solver in ("auto", "nds"):
-        chosen = plan(problem, preset="paper", solver=solver)
+        chosen = Solver(preset="paper", solver=solver).plan(problem)
         assert (chosen.solver, chosen.settings) == ("nds", Settings(ruin="related", removals=15, chains=8))
-    assert plan(problem, preset="paper", ruin="random").settings.ruin == "random"
-    assert plan(problem.replace(prize=np.r_[0, np.ones(20)]), preset="paper").settings.chains == 128
-    assert plan(problem).solver == "sisr"
+    assert Solver(preset="paper", ruin="random").plan(problem).settings.ruin == "random"
+    assert Solver(preset="paper").plan(problem.replace(prize=np.r_[0, np.ones(20)])).settings.chains == 128
+    assert Solver().plan(problem).solver == "sisr"
 
 
 def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,12 +368,12 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, windows, prizes = (generate(variant, 100, seed=1)[0] for variant in ("cvrp", "vrptw", "pcvrp"))
 
     def chosen(problem: Problem = ours, **how: Any) -> tuple[str, str, str, int]:
-        found = plan(problem, **how)
+        found = Solver(**how).plan(problem)
         return found.solver, found.settings.ruin, found.device, found.settings.chains
 
     sisr = ("sisr", "string", "cpu", 1)
     assert chosen() == sisr, "there is no GPU"
-    monkeypatch.setattr(wiring, "_has_gpu", lambda: True)
+    monkeypatch.setattr(planning, "_has_gpu", lambda: True)
     assert chosen() == chosen(windows) == chosen(prizes) == chosen(device="cuda") == ("nds", "policy", "cuda", 128)
     assert chosen(chains=5) == ("nds", "policy", "cuda", 5)
     for asked in ({"threads": 2}, {"string_average": 20.0}, {"blink": 0.1}):

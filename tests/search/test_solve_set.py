@@ -24,7 +24,7 @@ from ndsvrp import (
 )
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.policy import Network, NetworkConfig, Policy
-from ndsvrp.search import solve as wiring
+from ndsvrp.search import planning, solver
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -202,8 +202,8 @@ def test_a_gpu_is_made_ready_before_the_clock_runs(monkeypatch: pytest.MonkeyPat
             super().rebuild(state, recipe, removed, temperature, *args, **limits)
 
     problem = generate("cvrp", 20, seed=1)[0]
-    monkeypatch.setattr(wiring, "_has_gpu", lambda: True)
-    monkeypatch.setattr(wiring.Plan, "engine", lambda self: Slow())
+    monkeypatch.setattr(planning, "_has_gpu", lambda: True)
+    monkeypatch.setattr(solver, "make_engine", lambda plan: Slow())
     result = solve(problem, time=0.5, seed=1, solver="nds", rollouts=40)
     assert result.settings["device"] == "cuda"
     assert result.seconds < 0.9
@@ -231,8 +231,8 @@ def test_an_interrupt_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> N
             raise KeyboardInterrupt
         return plain_check(problem, solution)
 
-    plain_check = wiring.check
-    monkeypatch.setattr(wiring, "check", check)
+    plain_check = solver.check
+    monkeypatch.setattr(solver, "check", check)
     first, second = solve_set(generate("cvrp", 12, count=2, seed=1), iterations=2, seed=1, together=1)
     assert isinstance(first, Result) and isinstance(second, NoSolutionError)
 

@@ -1,11 +1,12 @@
-"""What searches on a GPU find in seconds, on instances with known competitors: the sets cvrp500, vrptw500 and pcvrp500.
+"""Costs of short searches on a GPU, on sets where those of other solvers are known: cvrp500, vrptw500 and pcvrp500.
 
-Every cost went through `check`, in a process of its own (bench/run.py).
+Every cost comes from `check`, in a worker process (bench/run.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -13,13 +14,14 @@ from typing import NamedTuple
 from ndsvrp.bench.gpu_engine import CHAINS
 from ndsvrp.bench.rows import Row
 from ndsvrp.bench.run import run
+from ndsvrp.bench.solvers import DEFAULT
 from ndsvrp.errors import InstanceError, NdsError
 
 SEED = 1
 
 
 class Asked(NamedTuple):
-    """Searches whose mean cost is measured."""
+    """Searches to measure the mean cost of."""
 
     name: str  #: of the set
     ruin: str
@@ -42,7 +44,7 @@ ASKED = (
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Where the sets are."""
+    """Return the files of the sets by name."""
     found = {asked.name: folder / f"{asked.name}.npz" for asked in ASKED}
     for path in found.values():
         if not path.is_file():
@@ -51,12 +53,12 @@ def files_of(folder: Path) -> dict[str, Path]:
 
 
 def measure(folder: Path, chains: int = CHAINS) -> Iterator[Row]:
-    """A row for each, and for the policy how far below related removal its costs are."""
+    """Yield a row for each, and how far the costs of the policy are below those of related removal."""
     files, costs = files_of(folder), {}
     for each in ASKED:
         rows = run(
             files[each.name], ["nds"], each.seconds, f"0-{each.instances - 1}", SEED,
-            how={"device": "cuda", "ruin": each.ruin, "chains": chains}, together=each.together,
+            request=replace(DEFAULT, device="cuda", ruin=each.ruin, chains=chains), together=each.together,
         )  # fmt: skip
         for row in rows:
             if not row.get("feasible"):

@@ -1,5 +1,7 @@
-"""Run solvers side by side: each (instance, solver) in a process of its own, on one core; our own on a GPU as well, and
-several instances in a process as a batch."""
+"""Run solvers side by side, each (instance, solver) in its own process on one core.
+
+The solvers of this package may also run on a GPU, with several instances per process.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,17 @@ from typing import Any
 
 from ndsvrp.bench.instances import Case, find_cases
 from ndsvrp.bench.rows import Row, append_row, key, latest, read_rows
-from ndsvrp.bench.solvers import Own, find_solver
+from ndsvrp.bench.solvers import DEFAULT, OwnSolver, find_solver
 from ndsvrp.engine.device import Device
 from ndsvrp.errors import EngineError, InstanceError
 from ndsvrp.io.environment import environment
+from ndsvrp.search.planning import Request
 
 Progress = Callable[[int, int, Row], None]
-"""Told after every run: how many are done, of how many, and the row."""
+"""Called after every run with the number of runs done, of all runs, and the row."""
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
-IN_A_PROCESS = 16  # instances that a process with a GPU takes: making one ready takes longer than many a search
+IN_A_PROCESS = 16  # instances per process with a GPU: preparing it takes longer than a short search
 GRACE = 60.0  # seconds a solver may take beyond twice its budget before it is ended
 
 
@@ -41,31 +44,28 @@ def run(
     out: str | Path | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
-    how: dict[str, Any] | None = None,
+    request: Request = DEFAULT,
     together: int = 1,
 ) -> list[Row]:
-    """Every solver on every chosen instance; returns a row for each, those found in `out` included.
+    """Run every solver on every chosen instance. Return a row for each, those found in `out` included.
 
-    Solvers take turns on each instance, so that whatever else the machine does hits them alike. With `out`, rows are
-    appended as soon as the process that makes them has ended (on a GPU it takes up to 16 instances), and a run that is
-    there already (`rows.KEY`) is not run again.
-    Our own solvers go by `how`, arguments of `ndsvrp.solve`, and search so many instances `together`; their name in
-    the rows says so.
+    Solvers take turns on each instance, so that other load of the machine affects all of them. With `out`, rows are
+    appended when their process ends (on a GPU after up to 16 instances), and a run that is in the file (`rows.KEY`) is
+    not repeated. `request` and `together` are for the solvers of this package; their name in the rows says so.
     """
     if time <= 0:
         raise InstanceError(f"{time:g} is not a number of seconds", field="time")
-    how = how or {}
-    if how.get("device") == "cuda" and jobs > 1:
+    if request.device == "cuda" and jobs > 1:
         raise InstanceError("runs on a GPU follow each other", field="jobs")
     cores = _cores(jobs)
     same: Row = {"seed": seed, "budget": float(time), "threads": 1, **environment()}
-    tasks = _tasks(find_cases(set_path, instances), solvers, how, together, same)
+    tasks = _tasks(find_cases(set_path, instances), solvers, request, together, same)
     present = latest(read_rows(out)) if out is not None else {}
     rows: dict[tuple[Any, ...], Row] = {}
     waiting = []
     for task in tasks:
         old = [present.get(key(row), {"error": "not there"}) for row in task.rows]
-        if any("error" in row for row in old):  # what is searched together is run again together
+        if any("error" in row for row in old):  # a batch is repeated as a whole
             waiting.append(task)
         else:
             rows |= {key(row): row for row in old}
@@ -84,7 +84,7 @@ def run(
                     append_row(out, row)
                 if progress:
                     progress(len(rows), total, row)
-    finally:  # also on Ctrl-C: what is done is written, what runs is ended
+    finally:  # also after Ctrl-C: finished runs are written, running ones are killed
         pool.shutdown(wait=False, cancel_futures=True)
         workers.end()
         pool.shutdown()
@@ -93,22 +93,22 @@ def run(
 
 @dataclass(frozen=True)
 class _Task:
-    """What one process does: a solver on one instance, or on several, so many at once."""
+    """The work of one process: a solver on one instance, or on several, so many at once."""
 
     solver: str
-    how: dict[str, Any]
+    request: Request  #: of a solver of this package
     together: int
-    rows: list[Row]  #: what is known of the outcomes before the search
+    rows: list[Row]  #: what is known before the search
     cases: list[Case]
 
 
-def _tasks(cases: Sequence[Case], solvers: Sequence[str], how: dict[str, Any], together: int, same: Row) -> list[_Task]:
-    """Solvers take turns on every instance, or on every so many."""
-    on_gpu = how.get("device") == "cuda"
+def _tasks(cases: Sequence[Case], solvers: Sequence[str], request: Request, together: int, same: Row) -> list[_Task]:
+    """Let solvers take turns on every instance, or on every batch."""
+    on_gpu = request.device == "cuda"
     here = same | {"hardware": same["hardware"] | {"gpu": Device().name}} if on_gpu else same
     size = together * max(1, IN_A_PROCESS // together) if on_gpu else together
     versions = {name: _version(name) for name in solvers}
-    ours = {name: own for name in solvers if isinstance(own := find_solver(name, how), Own)}
+    ours = {name: own for name in solvers if isinstance(own := find_solver(name, request), OwnSolver)}
     for own in ours.values():
         own.refuse_settings()
     labels = {name: own.label(together) for name, own in ours.items()}
@@ -118,9 +118,9 @@ def _tasks(cases: Sequence[Case], solvers: Sequence[str], how: dict[str, Any], t
         for name, version in versions.items():
             if name in labels:
                 rows = [_describe(case, labels[name], version) | here for case in some]
-                tasks.append(_Task(name, how, together, rows, some))
+                tasks.append(_Task(name, request, together, rows, some))
             else:
-                tasks += [_Task(name, {}, 1, [_describe(case, name, version) | same], [case]) for case in some]
+                tasks += [_Task(name, DEFAULT, 1, [_describe(case, name, version) | same], [case]) for case in some]
     return tasks
 
 
@@ -138,7 +138,7 @@ def _version(solver: str) -> str:
 
 
 class _Workers:
-    """Worker processes, each on a core that no other has. Whatever happens to one of them, there is a row."""
+    """Worker processes, each on its own core. A process that fails has a row too."""
 
     def __init__(self, cores: Sequence[int]) -> None:
         self.free: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -151,8 +151,9 @@ class _Workers:
         core, first = self.free.get(), task.rows[0]
         try:
             message = {
-                "cases": [asdict(case) for case in task.cases], "solver": task.solver, "how": task.how,
-                "together": task.together, "core": core, "budget": first["budget"], "seed": first["seed"],
+                "cases": [asdict(case) for case in task.cases], "solver": task.solver,
+                "request": asdict(task.request), "together": task.together, "core": core, "budget": first["budget"],
+                "seed": first["seed"],
             }  # fmt: skip
             date = datetime.now(UTC).isoformat(timespec="seconds")
             outcomes = self.call(message, 2 * first["budget"] * len(task.cases) + GRACE)
@@ -169,7 +170,7 @@ class _Workers:
             env=os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         self.children.add(child)
-        if self.ended.is_set():  # since before there was this child to end
+        if self.ended.is_set():  # `end` was called before this child existed
             child.kill()
         try:
             answer, messages = child.communicate(json.dumps(task).encode(), timeout=limit)
@@ -192,7 +193,7 @@ class _Workers:
 
 
 def _cores(jobs: int) -> list[int]:
-    """The cores to use, the last ones first: the first is where interrupts tend to go."""
+    """Return the cores to use, the last ones first: interrupts tend to go to the first."""
     if not hasattr(os, "sched_setaffinity"):
         raise EngineError("benchmarks need a system that can bind a process to a core (Linux)")
     available = sorted(os.sched_getaffinity(0))

@@ -1,7 +1,6 @@
-"""One solver on one instance, or on several as a batch, in a process of its own: a task as JSON comes in, what came of
-it goes out.
+"""A worker process: reads a task (a solver, and one instance or a batch) as JSON, writes the outcomes as JSON.
 
-Run as `python -m ndsvrp.bench.worker`. Whatever a solver prints goes to the error stream.
+Run as `python -m ndsvrp.bench.worker`. What a solver prints goes to the error stream.
 """
 
 from __future__ import annotations
@@ -14,27 +13,29 @@ from typing import Any
 
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.bench.instances import Case
-from ndsvrp.bench.solvers import Answer, Own, find_solver
+from ndsvrp.bench.solvers import Answer, OwnSolver, find_solver
 from ndsvrp.check import check
 from ndsvrp.errors import NoSolutionError
 from ndsvrp.io.result import plain
 from ndsvrp.problem import Problem
+from ndsvrp.search.planning import Request
 
 
 def run_task(task: dict[str, Any]) -> list[dict[str, Any]]:
-    """Solve and judge: an outcome per instance, `{"skipped": reason}` where the solver does not take the problem."""
+    """Solve and check. Return an outcome per instance; `{"skipped": reason}` if the solver refuses the problem."""
     cases = [Case(**case) for case in task["cases"]]
-    problems, solver = [case.load() for case in cases], find_solver(task["solver"], task["how"])
+    problems = [case.load() for case in cases]
+    solver = find_solver(task["solver"], Request(**task["request"]))
     if len(cases) == 1 and (reason := solver.refuses(problems[0])):
         return [_facts(problems[0]) | {"skipped": reason}]
     before = time.process_time()
     if len(cases) == 1:
         answers: list[Answer | NoSolutionError] = [solver(problems[0], task["budget"], task["seed"])]
     else:
-        assert isinstance(solver, Own)  # nobody else takes several
+        assert isinstance(solver, OwnSolver)  # others take one instance
         answers = solver.solve(problems, task["together"], task["budget"], task["seed"])
     cpu_seconds = (time.process_time() - before) / len(cases)
-    return [_outcome(*what, cpu_seconds) for what in zip(cases, problems, answers, strict=True)]
+    return [_outcome(*each, cpu_seconds) for each in zip(cases, problems, answers, strict=True)]
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def _outcome(case: Case, problem: Problem, answer: Answer | NoSolutionError, cpu
         "feasible": report.feasible,
         "violations": [str(violation) for violation in report.violations[:5]],
         "seconds": round(answer.seconds, 3),
-        "cpu_seconds": round(cpu_seconds, 3),  # well below `seconds`: something else was using the core
+        "cpu_seconds": round(cpu_seconds, 3),  # much less than `seconds`: the core was shared
         "routes": len(answer.solution.routes),
         "unserved": len(report.unserved),
         "best_known": known.cost if known else None,
@@ -61,7 +62,7 @@ def _outcome(case: Case, problem: Problem, answer: Answer | NoSolutionError, cpu
 
 
 def main() -> None:
-    """Read the task, keep to the given core, write the outcome."""
+    """Read the task, bind this process to its core, write the outcomes."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     task = json.load(sys.stdin)

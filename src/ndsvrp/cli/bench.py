@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ndsvrp.bench.solvers import KNOWN
+from ndsvrp.bench.solvers import DEFAULT, KNOWN
 from ndsvrp.cli.formatting import console, number, say
+from ndsvrp.cli.options import request_option
 from ndsvrp.cli.solve import parse_changes
 from ndsvrp.errors import InstanceError, NdsError
-from ndsvrp.search.solve import DEVICES, RUINS
+from ndsvrp.search.planning import DEVICES, RUINS
 
 _OWN = "Our own solvers (sisr, nds)"
 
@@ -46,19 +48,9 @@ def run_command(
     device: Annotated[
         str, typer.Option(metavar="NAME", help=f"One of {', '.join(DEVICES[1:])}.", rich_help_panel=_OWN)
     ] = "cpu",
-    ruin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help=f"What takes solutions apart: one of {', '.join(RUINS)}.", rich_help_panel=_OWN
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|PATH", help="The learned policy, as of 'nds solve'.", rich_help_panel=_OWN),
-    ] = None,
-    chains: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Solutions side by side.", rich_help_panel=_OWN)
-    ] = None,
+    ruin: Annotated[str | None, request_option("ruin", "NAME", _OWN)] = None,
+    model: Annotated[str | None, request_option("model", "NAME|PATH", _OWN)] = None,
+    chains: Annotated[int | None, request_option("chains", "N", _OWN, min=1)] = None,
     changes: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Change a search setting.", rich_help_panel=_OWN),
@@ -78,9 +70,10 @@ def run_command(
     for option, given, known in (("--device", device, DEVICES[1:]), ("--ruin", ruin, RUINS)):
         if given is not None and given not in known:
             raise NdsError(f"{option}: one of {', '.join(known)}, not '{given}'")
-    asked: dict[str, Any] = {"device": device, "ruin": ruin, "model": model, "chains": chains}
-    how = {name: value for name, value in asked.items() if value is not None} | parse_changes(changes or [])
-    rows = run(set_path, solvers.split(","), time, instances, seed, out, jobs, _print_row, how, together)
+    request = replace(
+        DEFAULT, device=device, ruin=ruin, model=model, chains=chains, settings=parse_changes(changes or [])
+    )
+    rows = run(set_path, solvers.split(","), time, instances, seed, out, jobs, _print_row, request, together)
     console().print(table(rows))
     if any(not row.get("feasible") and "skipped" not in row for row in rows):
         raise typer.Exit(3)

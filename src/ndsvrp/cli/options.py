@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ndsvrp.metric import Metric
+from ndsvrp.records import describe
+from ndsvrp.search.planning import Request
+from ndsvrp.search.settings import Settings
+
+_HELP = {name: sentence for record in (Settings, Request) for name, _, sentence in describe(record)}
+
+
+def request_option(name: str, metavar: str, panel: str, **more: Any) -> Any:
+    """Return the option for a field of `Request`, which has the help."""
+    return typer.Option(metavar=metavar, help=_HELP[name], rich_help_panel=panel, **more)
+
 
 InstanceFile = Annotated[
     Path,
@@ -23,5 +34,5 @@ Round = Annotated[
     ),
 ]
 Index = Annotated[
-    int | None, typer.Option("--index", min=0, metavar="I", help="Which instance of an .npz set, from 0.")
+    int | None, typer.Option("--index", min=0, metavar="I", help="Index of the instance in an .npz set, from 0.")
 ]

@@ -1,11 +1,11 @@
-"""`nds solve`."""
+"""The command `nds solve`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, get_args, get_type_hints
@@ -16,7 +16,7 @@ import typer
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.cli.formatting import Facts, amount, console, cost_of, headline, number, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
-from ndsvrp.cli.options import Index, InstanceFile, Round
+from ndsvrp.cli.options import Index, InstanceFile, Round, request_option
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Watch, watch
 from ndsvrp.engine.device import has_compiled
@@ -25,10 +25,11 @@ from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.environment import usable_cores
 from ndsvrp.models import Model
 from ndsvrp.problem import Problem
-from ndsvrp.records import describe
+from ndsvrp.search.planning import Plan, Request
 from ndsvrp.search.result import Result
 from ndsvrp.search.settings import Settings
-from ndsvrp.search.solve import DEVICES, PRESETS, RUINS, SOLVERS, Plan, plan, solve, solve_set
+from ndsvrp.search.solver import Opened, Solver
+from ndsvrp.search.stopping import Limits
 
 DEFAULT_SECONDS = 30.0
 STOPPED = {
@@ -36,8 +37,7 @@ STOPPED = {
     "target": "target reached", "interrupted": "interrupted",
 }  # fmt: skip
 
-_HELP = {name: sentence for name, _, sentence in describe(Settings)}
-_OWN_OPTION = ("ruin", "chains")  # settings that do not need --set
+_OWN_OPTION = ("ruin", "chains")  # settings with an option besides --set
 _LIMITS, _HOW, _FILES = "How long", "How", "Files"
 
 
@@ -47,7 +47,7 @@ def solve_command(
         float | None,
         typer.Option(
             metavar="S",
-            help=f"Seconds to search, start solutions included; {DEFAULT_SECONDS:g} if no limit is given. Sets: each.",
+            help=f"Seconds to search each instance, start solutions included; {DEFAULT_SECONDS:g} without any limit.",
             rich_help_panel=_LIMITS,
         ),
     ] = None,
@@ -65,61 +65,15 @@ def solve_command(
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Same seed, same search, whatever the threads."),
+        typer.Option(min=0, metavar="N", help="Same seed, same result, for any number of threads."),
     ] = 0,
-    solver: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"One of {', '.join(SOLVERS)}. auto: sisr, or nds for the ruin policy and for the preset paper; "
-            "on a GPU nds with the policy, for problems it was trained on (docs/models.md).",
-            rich_help_panel=_HOW,
-        ),
-    ] = "auto",
-    ruin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"What takes solutions apart: one of {', '.join(RUINS)}; by default policy if --model is given, and "
-            "on a GPU for problems it was trained on; else string, or related for the preset paper.",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|PATH",
-            help="The learned policy: a model of 'nds models', a file, or a training run; for the ruin policy, which "
-            "without it takes the model shipped for such problems. Loading it is not part of the time.",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    preset: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"One of {', '.join(PRESETS)}; paper: the paper's test configuration, for the solver nds.",
-            rich_help_panel=_HOW,
-        ),
-    ] = "default",
-    device: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"One of {', '.join(DEVICES)}. auto: cuda for the solver nds where there is a GPU, else cpu.",
-            rich_help_panel=_HOW,
-        ),
-    ] = "auto",
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Cores to use, all by default; each works on chains of its own, so no more than chains.",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    chains: Annotated[int | None, typer.Option(min=1, metavar="N", help=_HELP["chains"], rich_help_panel=_HOW)] = None,
+    solver: Annotated[str, request_option("solver", "NAME", _HOW)] = "auto",
+    ruin: Annotated[str | None, request_option("ruin", "NAME", _HOW)] = None,
+    model: Annotated[str | None, request_option("model", "NAME|PATH", _HOW)] = None,
+    preset: Annotated[str, request_option("preset", "NAME", _HOW)] = "default",
+    device: Annotated[str, request_option("device", "NAME", _HOW)] = "auto",
+    threads: Annotated[int | None, request_option("threads", "N", _HOW, min=1)] = None,
+    chains: Annotated[int | None, request_option("chains", "N", _HOW, min=1)] = None,
     together: Annotated[
         int,
         typer.Option(
@@ -149,23 +103,23 @@ def solve_command(
         Path | None,
         typer.Option(
             metavar="FILE.sol",
-            help="Write the solution; for a set a folder, which receives 0000.sol, 0001.sol, … and summary.csv.",
+            help="Write the solution; for a set, a folder for 0000.sol, 0001.sol, … and summary.csv.",
             rich_help_panel=_FILES,
         ),
     ] = None,
     json: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write result, settings, trace and versions.", rich_help_panel=_FILES),
+        typer.Option(metavar="FILE", help="Write result, plan, trace and versions.", rich_help_panel=_FILES),
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE.png", help="Draw the routes (.png, .svg, .pdf).", rich_help_panel=_FILES),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the cost alone; of a set, one per line.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the cost; one per line for a set.")] = False,
 ) -> None:
     """Solve an instance, or every instance of an .npz set.
 
-    Ctrl-C ends the search; the best solution found so far is checked and written.
+    Ctrl-C ends the search. The best solution so far is checked and written.
     Exit codes: 0 done, 2 bad input, 3 no feasible solution found, 130 interrupted with the best written.
     """
     for name, value in (("--time", time), ("--target", target)):
@@ -173,37 +127,67 @@ def solve_command(
             raise NdsError(f"{name}: {value:g} is not {'a number of seconds' if name == '--time' else 'a cost'}")
     if seed >= 2**63:
         raise NdsError(f"--seed: {seed} is too large, the largest is {2**63 - 1}")
-    how = {
-        "time": DEFAULT_SECONDS if time is None and iterations is None else time, "iterations": iterations,
-        "patience": patience, "target": target, "seed": seed, "solver": solver, "ruin": ruin, "model": model,
-        "preset": preset, "device": device, "threads": threads, "chains": chains, **parse_changes(changes or []),
+    is_default = time is None and iterations is None
+    limits: Limits = {
+        "time": DEFAULT_SECONDS if is_default else time, "iterations": iterations, "patience": patience,
+        "target": target,
     }  # fmt: skip
-    limit = _limit(how, is_default=time is None and iterations is None)
-    if file.suffix.lower() == ".npz" and index is None:
-        for name, given in (("--init", init), ("--plot", plot)):
-            if given is not None:
-                raise NdsError(f"{name} is for one instance: choose one of the set by --index")
-        _solve_set(file, read_set(file, round_), round_, how, limit, Folder(out, json), together, quiet=quiet)
-        return
-    if together > 1:
-        raise NdsError("--together is for the instances of a set")
-    problem = read(file, round_, index)
-    files = Files(out, json, plot)
-    files.check(file, problem)
+    request = Request(
+        solver=solver, ruin=ruin, model=model, preset=preset, device=device, threads=threads, chains=chains,
+        settings=parse_changes(changes or []),
+    )  # fmt: skip
+    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet)
+    with Solver(request) as opened:
+        if file.suffix.lower() == ".npz" and index is None:
+            for name, given in (("--init", init), ("--plot", plot)):
+                if given is not None:
+                    raise NdsError(f"{name} is for one instance: choose one of the set by --index")
+            _solve_set(opened, task, read_set(file, round_), Folder(out, json), together)
+        elif together > 1:
+            raise NdsError("--together is for the instances of a set")
+        else:
+            _solve_one(opened, task, read(file, round_, index), Files(out, json, plot), init)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What was asked for on the command line, besides the request."""
+
+    file: Path
+    rounding: str
+    limits: Limits
+    seed: int
+    limit_line: str
+    quiet: bool
+
+    def tell(self, text: str) -> None:
+        """Print a line, unless the command is quiet."""
+        if not self.quiet:
+            say(text)
+
+    @contextmanager
+    def watched(self, interrupts: Interrupts, problem: Problem, prefix: str = "") -> Iterator[Watch]:
+        """Show progress, and let Ctrl-C end the search."""
+        target = watch(console(stderr=True), problem.metric, quiet=self.quiet, prefix=prefix)
+        with target as callback, interrupts.searching():
+            yield callback
+
+
+def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init: Path | None) -> None:
+    files.check(task.file, problem)
     start = read_solution(init)[0] if init is not None else None
-    chosen = _prepare(problem, how)
-    if not quiet:
-        say(headline(problem, round_))
-        say(_chosen(chosen, how))
-        say(limit)
+    opened = solver.open(problem)
+    task.tell(headline(problem, task.rounding))
+    task.tell(plan_line(opened.plan, solver.request, _model_name(opened)))
+    task.tell(task.limit_line)
     with Interrupts() as interrupts:
         try:
-            with _watched(interrupts, problem, quiet=quiet) as callback:
-                result = solve(problem, callback=callback, **{**how, "model": chosen.model, "init": start})
+            with task.watched(interrupts, problem) as callback:
+                result = solver.solve(problem, seed=task.seed, init=start, callback=callback, **task.limits)
         except InstanceError as refused:
             raise refused.located(str(init)) if refused.field == "init" else refused from None
         written, error = files.write(result)
-        if quiet:
+        if task.quiet:
             say(plain_number(result.cost))
         else:
             print_facts(_facts(result))
@@ -215,18 +199,13 @@ def solve_command(
         raise typer.Exit(130)
 
 
-def _solve_set(
-    file: Path, problems: list[Problem], asked: str, how: dict[str, Any], limit: str, folder: Folder, together: int,
-    *, quiet: bool,
-) -> None:  # fmt: skip
-    folder.prepare(file)
+def _solve_set(solver: Solver, task: _Task, problems: list[Problem], folder: Folder, together: int) -> None:
+    folder.prepare(task.file)
     together = min(together, len(problems))
-    chosen = _prepare(problems[0], how, together)
-    tell: Callable[[str], None] = (lambda text: None) if quiet else say
-    tell(headline(problems[0], asked, len(problems)))
-    tell(_chosen(chosen, how, together))
-    tell(f"{limit}, each")
-    used = {**how, "model": chosen.model}
+    opened = solver.open(problems[0], together)
+    task.tell(headline(problems[0], task.rounding, len(problems)))
+    task.tell(plan_line(opened.plan, solver.request, _model_name(opened), together))
+    task.tell(f"{task.limit_line}, each")
     results: list[Result] = []
     rows: list[dict[str, Any]] = []
     failure: NoSolutionError | None = None
@@ -234,81 +213,65 @@ def _solve_set(
         for begin in range(0, len(problems), together):
             some = problems[begin : begin + together]
             numbers = f"{begin + 1}" if len(some) == 1 else f"{begin + 1}-{begin + len(some)}"
-            with _watched(interrupts, some[0], quiet=quiet, prefix=f"[{numbers}/{len(problems)}] ") as callback:
-                outcomes = solve_set(some, callback=callback, **used)
+            with task.watched(interrupts, some[0], f"[{numbers}/{len(problems)}] ") as callback:
+                outcomes = solver.solve_set(some, together=together, seed=task.seed, callback=callback, **task.limits)
             for index, outcome in enumerate(outcomes, begin):
                 if isinstance(outcome, NoSolutionError):
                     failure = failure or NoSolutionError(f"{problems[index].name}: {outcome}", outcome.unserved)
-                    rows.append(failed_row(index, len(outcome.unserved), how["seed"]))
+                    rows.append(failed_row(index, len(outcome.unserved), task.seed))
                     cost, brief = "none", str(outcome)
                 else:
                     results.append(outcome)
                     rows.append(summary_row(index, outcome))
                     cost, brief = plain_number(outcome.cost), _brief(outcome)
                 folder.write(index, results, rows)
-                say(cost if quiet else f"{index:04d}  {brief}")
+                say(cost if task.quiet else f"{index:04d}  {brief}")
             if interrupts.asked:
                 break
     if results:
-        tell(f"mean cost {number(fmean(result.cost for result in results))} of {amount(len(results), 'instance')}")
+        task.tell(f"mean cost {number(fmean(result.cost for result in results))} of {amount(len(results), 'instance')}")
     if folder.folder is not None:
-        tell(f"wrote {folder.folder}")
+        task.tell(f"wrote {folder.folder}")
     if len(rows) < len(problems) or (results and results[-1].stopped == "interrupted"):
         raise typer.Exit(130)
     if failure is not None:
         raise failure
 
 
-def _prepare(problem: Problem, how: dict[str, Any], together: int = 1) -> Plan:
-    """What will be used, its model loaded: once for all instances of a set."""
-    chosen = plan(problem, together=together, **_plan_of(how))
-    chosen.engine()  # a device that is not there is refused before a model is sent to it
-    return replace(chosen, model=chosen.load())
-
-
-@contextmanager
-def _watched(interrupts: Interrupts, problem: Problem, *, quiet: bool, prefix: str = "") -> Iterator[Watch]:
-    with watch(console(stderr=True), problem.metric, quiet=quiet, prefix=prefix) as callback, interrupts.searching():
-        yield callback
-
-
-def _limit(how: dict[str, Any], *, is_default: bool) -> str:
+def _limit_line(limits: Limits, seed: int, *, is_default: bool) -> str:
     parts = []
-    if how["time"] is not None:
-        parts.append(f"{how['time']:g} s" + (" (the default; --time or --iterations)" if is_default else ""))
-    if how["iterations"] is not None:
-        parts.append(amount(how["iterations"], "iteration"))
-    if how["target"] is not None:
-        parts.append(f"until a cost of {plain_number(how['target'])}")
-    if how["patience"] is not None:
-        parts.append(f"until {amount(how['patience'], 'iteration')} bring nothing better")
-    return f"at most {', '.join(parts)}; seed {how['seed']}"
+    if (time := limits.get("time")) is not None:
+        parts.append(f"{time:g} s" + (" (the default; --time or --iterations)" if is_default else ""))
+    if (iterations := limits.get("iterations")) is not None:
+        parts.append(amount(iterations, "iteration"))
+    if (target := limits.get("target")) is not None:
+        parts.append(f"until a cost of {plain_number(target)}")
+    if (patience := limits.get("patience")) is not None:
+        parts.append(f"until {amount(patience, 'iteration')} bring nothing better")
+    return f"at most {', '.join(parts)}; seed {seed}"
 
 
-def _plan_of(how: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of `plan` among those of `solve`."""
-    return {
-        name: value for name, value in how.items() if name not in ("time", "iterations", "patience", "target", "seed")
-    }
+def _model_name(opened: Opened) -> str | None:
+    return opened.ruin.name if isinstance(opened.ruin, Model) else None
 
 
-def _chosen(chosen: Plan, how: dict[str, Any], together: int = 1) -> str:
-    """What is used, and which of it `auto` chose."""
+def plan_line(plan: Plan, request: Request, model: str | None = None, together: int = 1) -> str:
+    """Return a plan as one line, which marks what `auto` chose."""
 
     def named(what: str, used: str) -> str:
-        return f"{what} {used}" + (" (auto)" if how[what] == "auto" else "")
+        return f"{what} {used}" + (" (auto)" if getattr(request, what) in ("auto", None) else "")
 
-    chains, cores = chosen.settings.chains, usable_cores()
+    chains, cores = plan.settings.chains, usable_cores()
     where = amount(chains, "chain") + (f" for each of {together} instances" if together > 1 else "")
-    if chosen.device == "cpu":
-        where += f" on {amount(chosen.threads, 'thread')}"
-        if how["threads"] is None and chains * together < cores:
+    if plan.device == "cpu":
+        where += f" on {amount(plan.threads, 'thread')}"
+        if request.threads is None and chains * together < cores:
             where += f" (--chains {cores} would use all {cores} cores)"
     elif not has_compiled():
         where += "; kernels are compiled first, once: that takes some seconds"
-    parts = [named("solver", chosen.solver), f"ruin {chosen.settings.ruin}", named("device", chosen.device), where]
-    if isinstance(chosen.model, Model):
-        parts.insert(2, f"model {chosen.model.name}" + (" (auto)" if how["model"] is None else ""))
+    parts = [named("solver", plan.solver), f"ruin {plan.settings.ruin}", named("device", plan.device), where]
+    if model is not None:
+        parts.insert(2, named("model", model))
     return ", ".join(parts)
 
 
@@ -351,7 +314,7 @@ def _brief(result: Result) -> str:
 
 
 def parse_changes(changes: list[str]) -> dict[str, Any]:
-    """`removals=20` as a setting, by the type its field has."""
+    """Return settings by name, converted to the types of their fields; a change is written `removals=20`."""
     types = get_type_hints(Settings)
     known = [field.name for field in fields(Settings) if field.name not in _OWN_OPTION]
     parsed: dict[str, Any] = {}

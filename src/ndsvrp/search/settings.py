@@ -1,51 +1,55 @@
-"""Settings of a search: defaults live here alone; command help and reference page are made from them."""
+"""Settings of a search. Defaults live here alone; command help and reference page are generated from them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+from ndsvrp.engine.base import Recipe
 from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 from ndsvrp.records import documented, require_record
 
-Ruin = Literal["string", "related", "random", "policy", "function"]
+RuinName = Literal["string", "related", "random", "policy", "function"]
 Scope = Literal["touched", "all"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """One configuration of augmented simulated annealing. SISRs and NDS are two of them."""
+    """A configuration of augmented simulated annealing. SISRs and NDS are two of them."""
 
-    ruin: Ruin = documented(
-        "string", "What takes solutions apart: a rule by name, the learned policy, or a function of one's own."
+    ruin: RuinName = documented(
+        "string", "How customers are chosen for removal: a rule by name, the learned policy, or your own function."
     )
     chains: int = documented(
-        8, "A: solutions searched side by side, one per augmentation of the instance; on a GPU 128 by default."
+        8, "A: chains searched side by side, one per augmentation of the instance; on a GPU 128 by default."
     )
-    rollouts: int = documented(200, "K: deconstructions applied in sequence by one improvement step.")
+    rollouts: int = documented(200, "K: ruin and recreate steps per chain and iteration, in sequence.")
     removals: int = documented(
         15,
-        "M: customers taken out by one deconstruction (fewer if there are fewer); "
-        "string removal goes by string_average instead.",
+        "M: customers removed by one ruin, or all if there are fewer; string removal uses string_average instead.",
     )
-    orders: int = documented(5, "Reinsertion orders tried per deconstruction; the best reconstruction counts.")
-    sorted_orders: bool = documented(False, "Reinsert in SISRs' sort orders instead of the ruin's own and random ones.")
-    scope: Scope = documented("touched", "Routes considered for reinsertion: those customers left, or all.")
-    blink: float = documented(0.0, "Probability with which reinsertion overlooks a position.")
-    open_route: float = documented(0.5, "Probability with which an optional customer opens a route that does not pay.")
+    orders: int = documented(5, "Insertion orders tried per ruin; the best reconstruction counts.")
+    sorted_orders: bool = documented(False, "Insert in SISRs' sort orders, not in the ruin's order and random ones.")
+    scope: Scope = documented("touched", "Routes considered for insertion: those with removed customers, or all.")
+    blink: float = documented(0.0, "Probability that insertion skips a position, as in SISRs.")
+    open_route: float = documented(0.5, "Probability that an optional customer may open a route that does not pay.")
     hot: float = documented(0.1, "Temperature at the start, for a bounding box of side 1.")
     cold: float = documented(0.001, "Temperature at the end, for a bounding box of side 1.")
     threshold: float = documented(
-        15.0, "delta: a chain worse than the best by more than delta x temperature is replaced."
+        15.0, "delta: a chain that is worse than the best by more than delta x temperature is replaced."
     )
-    string_average: float = documented(10.0, "String removal: customers taken out on average.")
-    string_longest: int = documented(10, "String removal: longest string taken out of one route.")
-    string_split: float = documented(0.5, "String removal: probability of leaving a stretch inside a string in place.")
-    string_depth: float = documented(
-        0.01, "String removal: probability of lengthening that stretch by one more customer."
-    )
+    string_average: float = documented(10.0, "String removal: mean number of customers removed.")
+    string_longest: int = documented(10, "String removal: longest string removed from one route.")
+    string_split: float = documented(0.5, "String removal: probability that a substring stays in its route.")
+    string_depth: float = documented(0.01, "String removal: probability of making that substring one customer longer.")
+
+    def recipe(self, customers: int, *, by_rule: bool) -> Recipe:
+        """Return what an engine needs of these settings, for so many customers."""
+        shared = {f.name: getattr(self, f.name) for f in fields(Recipe) if hasattr(self, f.name)}
+        shared |= {"removals": min(self.removals, customers), "all_routes": self.scope == "all"}
+        return Recipe(rule=self.ruin if by_rule else None, **shared)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
         require_record(self, RANGES)
@@ -54,7 +58,7 @@ class Settings:
 
 
 RANGES: dict[str, tuple[Any, ...]] = {
-    "ruin": get_args(Ruin),
+    "ruin": get_args(RuinName),
     "scope": get_args(Scope),
     "chains": (1, 2**20),
     "rollouts": (1, 2**20),
@@ -71,12 +75,12 @@ RANGES: dict[str, tuple[Any, ...]] = {
 
 
 def paper(problem: Problem) -> Settings:
-    """The paper's test configuration (its section 5.2), with a rule that takes out M customers as its policy does."""
+    """Return the paper's test configuration (section 5.2), with a rule that removes M customers as its policy does."""
     return Settings(ruin="related", chains=128 if problem.has_prizes else 8)
 
 
 def sisr() -> Settings:
-    """SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule."""
+    """Return SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule."""
     return Settings(ruin="string", chains=1, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01)
 
 

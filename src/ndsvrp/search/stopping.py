@@ -1,22 +1,29 @@
-"""When to stop, and how far the search has come."""
+"""When a search stops, and its temperature."""
 
 from __future__ import annotations
 
 import math
 import time
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from ndsvrp.errors import NdsError
 from ndsvrp.records import require_number, require_whole
 from ndsvrp.search.result import Progress
 
 
+class Limits(TypedDict, total=False):
+    """Limits of a search, per problem; at least one of the first two is needed."""
+
+    time: float | None  #: seconds
+    iterations: int | None
+    patience: int | None  #: iterations without a better solution
+    target: float | None  #: a cost that is good enough
+
+
 @dataclass
 class Budget:
-    """Limits of a search. The clock runs from the making of this object.
-
-    `fraction` is what cooling goes by: the share used up of time or iterations, whichever is larger.
-    """
+    """The limits of a search and the clock, which starts when this object is made."""
 
     seconds: float | None = None
     iterations: int | None = None
@@ -42,29 +49,39 @@ class Budget:
             if name != "target" and value <= 0:
                 raise NdsError(f"{name} must be above 0, got {value}")
 
+    @classmethod
+    def of(cls, limits: Limits, problems: int = 1) -> Budget:
+        """Return the budget of so many problems searched together: the time limit is for each of them."""
+        if unknown := [name for name in limits if name not in Limits.__annotations__]:
+            raise NdsError(f"unknown limit '{unknown[0]}': one of {', '.join(Limits.__annotations__)}")
+        budget = cls(limits.get("time"), limits.get("iterations"), limits.get("patience"), limits.get("target"))
+        if budget.seconds is not None:
+            budget.seconds *= problems
+        return budget
+
     def restart(self) -> None:
-        """The clock runs from now."""
+        """Start the clock again."""
         self.began = time.perf_counter()
 
     def elapsed(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return time.perf_counter() - self.began
 
     @property
     def deadline(self) -> float | None:
-        """When time is up, by the clock of `time.perf_counter`."""
+        """The end of the time limit, on the clock of `time.perf_counter`."""
         return self.time_at(1.0)
 
     def time_at(self, share: float) -> float | None:
-        """When this share of the time limit is used up; None without one."""
+        """Return when this share of the time limit is used; None without a time limit."""
         return None if self.seconds is None else self.began + share * self.seconds
 
     def out_of_time(self) -> bool:
-        """Whether time is up."""
+        """Return whether the time limit has passed."""
         return self.seconds is not None and self.elapsed() >= self.seconds
 
     def fraction(self, iteration: int) -> float:
-        """Share of the budget used before this iteration (counted from 1), in [0, 1]."""
+        """Return the share of time or iterations used before this iteration (from 1), the larger one, in [0, 1]."""
         shares = [0.0]
         if self.seconds is not None:
             shares.append(self.elapsed() / self.seconds)
@@ -73,19 +90,19 @@ class Budget:
         return min(1.0, max(shares))
 
     def spent(self, iteration: int) -> str | None:
-        """Why no iteration follows this one, whatever it finds; None if one does."""
+        """Return why no iteration follows this one, whatever it finds; None if one may."""
         if self.out_of_time():
             return "time"
         return "iterations" if self.iterations is not None and iteration >= self.iterations else None
 
     @property
     def depends_on_results(self) -> bool:
-        """Whether what is found can end the search."""
+        """Whether costs can end the search."""
         return self.target is not None or self.patience is not None
 
     def reason(self, progress: Progress) -> str | None:
-        """Why the search ends here; None if it goes on."""
-        if progress.best < self._best:  # sums of whole ticks: there is no noise
+        """Return why the search ends after this iteration; None if it continues."""
+        if progress.best < self._best:  # sums of integer ticks: no rounding noise
             self._best, self._since = progress.best, progress.iteration
         if spent := self.spent(progress.iteration):
             return spent
@@ -102,11 +119,11 @@ class Budget:
 
 @dataclass(frozen=True)
 class ExponentialCooling:
-    """T = hot (cold / hot)^f, where f is the share of the budget used (the paper's section 5.2)."""
+    """T = hot (cold / hot)^f, where f is the share of the budget used (section 5.2 of the paper)."""
 
     hot: float
     cold: float
 
     def __call__(self, fraction: float) -> float:
-        """The temperature at this point of the search."""
+        """Return the temperature at this point of the search."""
         return float(self.hot * (self.cold / self.hot) ** fraction)

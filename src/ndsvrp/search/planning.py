@@ -1,0 +1,162 @@
+"""From a request to a plan: every `auto` is decided here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ndsvrp import models
+from ndsvrp.errors import NdsError
+from ndsvrp.io.environment import usable_cores
+from ndsvrp.problem import Problem
+from ndsvrp.records import documented
+from ndsvrp.ruin import RULES, Ruin, RuinFunction
+from ndsvrp.search import settings as presets
+from ndsvrp.search.settings import Settings
+from ndsvrp.variants import variant_of
+
+SOLVERS = ("auto", "nds", "sisr")
+PRESETS = tuple(presets.PRESETS)
+DEVICES = ("auto", "cpu", "cuda")
+RUINS = (*RULES, "policy")
+GPU_CHAINS = 128  # one thread block each: about as many as large GPUs have multiprocessors
+BY_POLICY = ("cvrp", "vrptw", "pcvrp"), range(100, 1001)  # variants and sizes where `auto` chooses the policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a user may ask of a search; None and `auto` leave the choice to `plan`."""
+
+    solver: str = documented(
+        "auto",
+        f"One of {', '.join(SOLVERS)}. auto: sisr, or nds for the ruin policy and for the preset paper; on a GPU nds "
+        "with the policy, for problems it was trained on (docs/models.md).",
+    )
+    ruin: str | Ruin | RuinFunction | None = documented(
+        None,
+        f"How customers are chosen for removal: one of {', '.join(RUINS)}; by default policy if a model is given, and "
+        "on a GPU for problems it was trained on; else string, or related for the preset paper.",
+    )
+    model: str | Path | Ruin | RuinFunction | None = documented(
+        None,
+        "Model of the ruin policy: a name listed by 'nds models', a file, or a training run; by default the model "
+        "shipped for such problems. Loading it is not part of the time.",
+    )
+    preset: str = documented(
+        "default", f"One of {', '.join(PRESETS)}; paper: the paper's test configuration, for the solver nds."
+    )
+    device: str = documented(
+        "auto", f"One of {', '.join(DEVICES)}. auto: cuda for the solver nds where there is a GPU, else cpu."
+    )
+    threads: int | None = documented(
+        None, "Cores to use, all by default; at most one per chain. The result does not depend on it."
+    )
+    chains: int | None = None  #: the setting of that name
+    settings: Mapping[str, Any] = field(default_factory=dict)  #: other fields of `Settings`, by name
+
+    @classmethod
+    def of(cls, **options: Any) -> Request:
+        """Return a request; options that are no field of it are settings."""
+        names = {f.name for f in fields(cls)} - {"settings"}
+        settings = {name: value for name, value in options.items() if name not in names}
+        return cls(**{name: value for name, value in options.items() if name in names}, settings=settings)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a search will use, every `auto` decided: plain data."""
+
+    solver: str
+    preset: str
+    device: str
+    threads: int
+    settings: Settings
+    model: str | Path | None = None  #: of the ruin 'policy': its name or path
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as one table, as results store it."""
+        table = asdict(self)
+        settings: dict[str, Any] = table.pop("settings")
+        model = {} if table.pop("model") is None else {"model": {"name": str(self.model)}}
+        return {**table, **model, **settings}
+
+
+def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
+    """Decide what a search will use, for one problem or for so many of this kind together."""
+    ruin = _default_ruin(problem, request) if request.ruin is None else request.ruin
+    is_learned = isinstance(ruin, str) and ruin == "policy"
+    preset = _pick("preset", request.preset, PRESETS)
+    solver = _pick("solver", request.solver, SOLVERS, auto="nds" if preset == "paper" or is_learned else "sisr")
+    device = _pick("device", request.device, DEVICES, auto="cuda" if solver == "nds" and _has_gpu() else "cpu")
+    if solver == "sisr" and preset == "paper":
+        raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
+    if solver == "sisr" and is_learned:
+        raise NdsError("the ruin 'policy' is for the solver 'nds', not 'sisr'")
+    if request.model is not None and not is_learned:
+        named = f"'{ruin}'" if isinstance(ruin, str) else name_of(ruin)
+        raise NdsError(f"a model is for the ruin 'policy', not {named}")
+    base = presets.sisr() if solver == "sisr" else presets.PRESETS[preset](problem)
+    changes = dict(request.settings)
+    if device == "cuda" and solver == "nds" and preset == "default":
+        changes["chains"] = GPU_CHAINS
+    if ruin is not None:
+        changes["ruin"] = _pick("ruin", ruin, RUINS) if isinstance(ruin, str) else "function"
+    if request.chains is not None:
+        changes["chains"] = request.chains
+    try:
+        settings = replace(base, **changes)
+    except TypeError as error:
+        raise NdsError(f"settings: {error}") from None
+    if request.threads is not None and request.threads < 1:
+        raise NdsError(f"threads must be at least 1, got {request.threads}")
+    threads = min(request.threads or usable_cores(), together * settings.chains)
+    model = _model(problem, request.model) if is_learned else None
+    return Plan(solver, preset, device, threads, settings, model)
+
+
+def _default_ruin(problem: Problem, request: Request) -> str | None:
+    """Return the ruin of a request that names none; None: that of the solver or preset."""
+    if request.model is not None:
+        return "policy"
+    is_open = request == Request(device=request.device, chains=request.chains) and request.device != "cpu"
+    # On a GPU it finds more in seconds than SISRs in a minute: docs/findings.md.
+    return "policy" if is_open and _has_gpu() and _suits_policy(problem) else None
+
+
+def _suits_policy(problem: Problem) -> bool:
+    """Return whether a shipped model was trained on problems like this one, as docs/models.md lists them."""
+    variants, sizes = BY_POLICY
+    plain = problem.distance is None and problem.vehicles is None and problem.customers in sizes
+    return plain and variant_of(problem).name in variants and models.choose(problem) is not None
+
+
+def _model(problem: Problem, given: str | Path | Ruin | RuinFunction | None) -> str | Path:
+    """Return the name or path of the model, the shipped one if none is given."""
+    if given is not None:
+        return given if isinstance(given, str | Path) else name_of(given)
+    name = models.choose(problem)
+    if name is None:
+        variant = variant_of(problem).title
+        raise NdsError(
+            f"ruin 'policy': no model for {variant} is shipped with this version; give one (--model NAME|PATH)"
+        )
+    return name
+
+
+def name_of(ruin: object) -> str:
+    """Return the name of a function, or of the class of an object."""
+    return getattr(ruin, "__name__", type(ruin).__name__)
+
+
+def _has_gpu() -> bool:
+    from ndsvrp.engine.device import available
+
+    return available()
+
+
+def _pick(what: str, name: str, known: tuple[str, ...], auto: str | None = None) -> str:
+    if name not in known:
+        raise NdsError(f"unknown {what} '{name}': one of {', '.join(known)}")
+    return auto if name == "auto" and auto is not None else name

@@ -1,0 +1,204 @@
+"""The solver: opens what a plan needs once, and serves one problem or thousands."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self, Unpack
+
+from ndsvrp import models
+from ndsvrp.check import check
+from ndsvrp.engine.base import Engine
+from ndsvrp.errors import InstanceError, NdsError, NdsWarning, NoSolutionError
+from ndsvrp.problem import Problem
+from ndsvrp.ruin import Ruin, as_ruin
+from ndsvrp.search.asa import Search
+from ndsvrp.search.planning import Plan, Request, plan
+from ndsvrp.search.result import Progress, Result, no_solution
+from ndsvrp.search.stopping import Budget, Limits
+from ndsvrp.solution import Solution
+from ndsvrp.variants import variant_of
+
+TOGETHER = 16  # problems searched side by side by default
+
+Callback = Callable[[Progress], None]
+Outcome = Result | NoSolutionError
+
+
+class Opened(NamedTuple):
+    """A plan with what it needs."""
+
+    plan: Plan
+    engine: Engine
+    ruin: Ruin | None  #: None: a rule, inside the engine
+
+
+class Solver:
+    """Solves problems as one request asks. Engines and models are made once, when first needed, and kept until `close`.
+
+        with ndsvrp.Solver(ruin="policy", device="cuda") as solver:
+            for problem in problems:
+                print(solver.solve(problem, time=10).cost)
+
+    Options are fields of `Request` and of `Settings`; see `ndsvrp.solve`.
+    """
+
+    def __init__(self, request: Request | None = None, **options: Any) -> None:
+        self.request = request if request is not None else Request.of(**options)
+        given = self.request.model if isinstance(self.request.ruin, str | None) else self.request.ruin
+        self._ruin = None if isinstance(given, str | Path | None) else as_ruin(given)
+        self._engines: dict[tuple[str, int], Engine] = {}
+        self._models: dict[tuple[str | Path, str], models.Model] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release engines and models, and the GPU memory that they hold."""
+        self._engines.clear()
+        self._models.clear()
+
+    def plan(self, problem: Problem, together: int = 1) -> Plan:
+        """Return what a search of this problem, or of so many of its kind together, will use."""
+        return plan(problem, self.request, together)
+
+    def open(self, problem: Problem, together: int = 1) -> Opened:
+        """Return the plan for a problem, or for so many of its kind together, with its engine and ruin."""
+        chosen = self.plan(problem, together)
+        key = chosen.device, chosen.threads
+        if key not in self._engines:  # before the model: a missing device is refused before anything is loaded
+            self._engines[key] = make_engine(chosen)
+        ruin = self._ruin
+        if ruin is None and chosen.model is not None:
+            source = chosen.model, chosen.device
+            if source not in self._models:
+                self._models[source] = models.load(*source)
+            ruin = self._models[source]
+        return Opened(chosen, self._engines[key], ruin)
+
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        init: Solution | None = None,
+        callback: Callback | None = None,
+        **limits: Unpack[Limits],
+    ) -> Result:
+        """Solve a problem; see `ndsvrp.solve`."""
+        opened = self.open(problem)
+        if init is not None and not (report := check(problem, init)).feasible:
+            raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
+        (outcome,), _ = _search([problem], opened, limits, seed, callback, init)
+        if isinstance(outcome, NoSolutionError):
+            raise outcome
+        return outcome
+
+    def solve_set(
+        self,
+        problems: Sequence[Problem],
+        *,
+        together: int | None = None,
+        seed: int = 0,
+        callback: Callback | None = None,
+        **limits: Unpack[Limits],
+    ) -> list[Outcome]:
+        """Solve several problems, up to `together` of them side by side; see `ndsvrp.solve_set`."""
+        if together is not None and together < 1:
+            raise NdsError(f"together must be at least 1, got {together}")
+        groups = []
+        for members in _alike(problems):  # every refusal comes before the first search
+            first, size = problems[members[0]], min(together or TOGETHER, len(members))
+            opened = self.open(first, size)
+            if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
+                size = 1
+            groups.append((members, size, opened))
+        outcomes: list[Outcome] = [NoSolutionError("interrupted before its search", [])] * len(problems)
+        try:
+            for members, size, opened in groups:
+                for begin in range(0, len(members), size):
+                    part = members[begin : begin + size]
+                    found, stopped = _search([problems[i] for i in part], opened, limits, seed, callback)
+                    for i, outcome in zip(part, found, strict=True):
+                        outcomes[i] = outcome
+                    if stopped == "interrupted":
+                        return outcomes
+        except KeyboardInterrupt:
+            pass  # earlier results are kept
+        return outcomes
+
+
+def make_engine(chosen: Plan) -> Engine:
+    """Return an engine on the device of a plan."""
+    if chosen.device == "cuda":
+        from ndsvrp.engine.cuda import CudaEngine
+
+        return CudaEngine()
+    from ndsvrp.engine.cpu import CpuEngine
+
+    return CpuEngine(threads=chosen.threads)
+
+
+def _alike(problems: Sequence[Problem]) -> list[list[int]]:
+    """Group problems that can be searched side by side: of one size and variant, and alike in fleet and matrix."""
+    groups: dict[Any, list[int]] = {}
+    for i, problem in enumerate(problems):
+        kind = problem.customers, variant_of(problem), problem.vehicles is None, problem.distance is None
+        groups.setdefault(kind, []).append(i)
+    return list(groups.values())
+
+
+def _search(
+    problems: Sequence[Problem],
+    opened: Opened,
+    limits: Limits,
+    seed: int,
+    callback: Callback | None,
+    init: Solution | None = None,
+) -> tuple[list[Outcome], str]:
+    """Search problems side by side. Return the checked outcomes, and why the search ended."""
+    chosen, engine, ruin = opened
+    if not 0 <= seed < 2**63:
+        raise NdsError(f"seed must be between 0 and 2^63 - 1, got {seed}")
+    if isinstance(ruin, models.Model) and not ruin.knows(problems[0]):
+        trained, variant = ", ".join(ruin.card.problems).upper(), variant_of(problems[0]).title
+        message = f"the model {ruin.name} was trained on {trained}, and this is a {variant}"
+        warnings.warn(message, NdsWarning, stacklevel=4)
+    budget = Budget.of(limits, len(problems))
+    search = Search(
+        problems, engine, chosen.settings, budget, seed, ruin, init, start_rounds=0 if chosen.solver == "sisr" else 100,
+        threads=chosen.threads, callback=callback,
+    )  # fmt: skip
+    try:
+        if chosen.device == "cuda" and (ruin is None or ruin.on_device):
+            search.rehearse()
+        budget.restart()  # the clock runs from here
+        stopped = search.run()
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+        search.note_best()
+    found, seconds = search.best(), search.elapsed()
+    record = _record(opened, len(problems), limits)
+    outcomes: list[Outcome] = []
+    for problem, solution, trace in zip(problems, found, search.traces, strict=True):
+        report = check(problem, solution)
+        made = search.reconstructions // len(problems)
+        outcomes.append(
+            no_solution(problem, report)
+            or Result(problem, solution, report, seed, stopped, seconds, search.iteration, made, record, tuple(trace))
+        )
+    return outcomes, stopped
+
+
+def _record(opened: Opened, together: int, limits: Limits) -> dict[str, Any]:
+    """Return the plan as results store it, with the model that was loaded and the limits."""
+    record = opened.plan.record() | {"limits": dict.fromkeys(Limits.__annotations__) | limits}
+    if together > 1:
+        record["together"] = together
+    if isinstance(opened.ruin, models.Model) and opened.plan.model is not None:
+        record["model"] = opened.ruin.record()
+    return record
