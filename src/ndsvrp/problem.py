@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.constraints import CONSTRAINTS, FIELDS, Field, refuse
+from ndsvrp.constraints import CONSTRAINTS, FIELDS, Field, constraints_of, refuse
 from ndsvrp.errors import InstanceError
 from ndsvrp.metric import Floats, Metric
 
@@ -82,7 +82,7 @@ class Problem:
     @cached_property
     def has_times(self) -> bool:
         """Whether feasibility depends on travel and service times."""
-        return any(constraint.limits_times(self) for constraint in CONSTRAINTS)
+        return any(constraint.limits_times for constraint in constraints_of(self))
 
     @cached_property
     def required(self) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,8 @@ from importlib.metadata import version
 
 import numpy as np
 
-from ndsvrp.bench.solvers import Answer
+from ndsvrp import constraints
+from ndsvrp.bench.solvers import Answer, refusal
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
@@ -35,8 +36,8 @@ class HgsCvrp:
 
     def refuses(self, problem: Problem) -> str | None:
         """Anything beyond capacity and symmetric distances."""
-        if problem.has_windows or problem.has_prizes:
-            return "HGS-CVRP knows neither time windows nor prizes"
+        if reason := refusal("HGS-CVRP", {constraints.CAPACITY, constraints.FLEET}, problem):
+            return reason
         if problem.distance is not None and not np.array_equal(problem.distance, problem.distance.T):
             return "HGS-CVRP takes distances to be symmetric"
         return None

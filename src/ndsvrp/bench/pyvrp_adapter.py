@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.bench.solvers import Answer
+from ndsvrp.bench.solvers import Answer, refusal
+from ndsvrp.constraints import CAPACITY, FLEET, PRIZES, TIME_WINDOWS
 from ndsvrp.metric import Floats
 from ndsvrp.problem import FLOAT_TOLERANCE, Problem
 from ndsvrp.solution import Solution
@@ -131,9 +132,8 @@ class PyVRP:
         return version("pyvrp")
 
     def refuses(self, problem: Problem) -> str | None:
-        """It takes every problem of this package."""
-        del problem
-        return None
+        """Any constraint that is not converted."""
+        return refusal("PyVRP", {CAPACITY, TIME_WINDOWS, PRIZES, FLEET}, problem)
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
         """Convert, solve on this core, convert back."""

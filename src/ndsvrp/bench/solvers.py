@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ndsvrp.bench.code_version import code_version
+from ndsvrp.constraints import CONSTRAINTS, Constraint
 from ndsvrp.errors import InstanceError, NoSolutionError
 from ndsvrp.models import find
 from ndsvrp.problem import Problem
@@ -42,6 +43,13 @@ class BenchmarkSolver(Protocol):
 
 
 DEFAULT = Request(device="cpu", threads=1)  # of a solver of this package in a benchmark
+
+
+def refusal(solver: str, known: set[Constraint], problem: Problem) -> str | None:
+    """Return why a solver with these constraints cannot take a problem; None if it can."""
+    others = [constraint for constraint in CONSTRAINTS if constraint not in known]
+    missing = any(constraint.present(problem) for constraint in others)
+    return f"{solver} knows neither {' nor '.join(constraint.name for constraint in others)}" if missing else None
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Input:
 class Violation:
     """A broken constraint. `route` counts from 1, as in `.sol` files; None: the solution as a whole."""
 
-    kind: str  #: capacity, windows, fleet, unserved, twice, unknown, empty, …
+    kind: str  #: a constraint, or: unserved, twice, unknown, empty
     message: str
     route: int | None = None
 
@@ -92,6 +92,8 @@ class Constraint:
     name: str
     fields: tuple[Field, ...]  #: the first one is None in problems without this constraint
     rule: str  #: name of its C++ rule in `rules.hpp`
+    limits_lengths = False  #: feasibility depends on lengths
+    limits_times = False  #: feasibility depends on travel and service times
     metric: Metric | None = None  #: rounding of coordinates that VRPLIB files with this constraint are meant for
     inputs: tuple[Input, ...] = ()  #: of a policy; all 0 in problems without this constraint
     generator: str | None = None  #: name of its recipe in `ndsvrp.generate`
@@ -102,14 +104,6 @@ class Constraint:
 
     def check(self, problem: Problem) -> None:
         """Raise InstanceError if the fields make no sense."""
-
-    def limits_lengths(self, problem: Problem) -> bool:
-        """Return whether feasibility depends on lengths."""
-        return False
-
-    def limits_times(self, problem: Problem) -> bool:
-        """Return whether feasibility depends on travel and service times."""
-        return False
 
     def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
         """Return insertion orders of SISRs as (weight, key); the customer with the smallest key goes first."""

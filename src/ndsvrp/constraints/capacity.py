@@ -19,7 +19,7 @@ from ndsvrp.constraints.base import (
     per_node,
     refuse,
     zero_at_depot,
-)
+)  # fmt: skip
 from ndsvrp.errors import InstanceError
 from ndsvrp.metric import Floats, power_of_two
 from ndsvrp.text import number, spread, summary
@@ -47,7 +47,6 @@ class Capacity(Constraint):
     inputs = (Input("demand", _demand),)
 
     def check(self, problem: Problem) -> None:
-        """Raise InstanceError if a customer fits no vehicle."""
         capacity, demand = problem.capacity, problem.demand
         if not np.isfinite(capacity) or capacity <= 0:
             raise InstanceError(f"{capacity:g} is not a capacity", field="capacity")
@@ -56,11 +55,9 @@ class Capacity(Constraint):
         refuse("demand", demand > capacity, lambda i: f"{demand[i]:g} is above the capacity {capacity:g}")
 
     def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
-        """Return: large demands first."""
-        return [(4, -problem.demand)]
+        return [(4, -problem.demand)]  # large first
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
-        """Yield the routes that are overloaded."""
         demand: list[float] = problem.demand.tolist()
         most = problem.capacity + problem.capacity_tolerance
         for route_number, route in visits.routes.items():
@@ -82,11 +79,9 @@ class Capacity(Constraint):
         return {"capacity": capacity, "demand": demand.astype(np.int32)}
 
     def summary(self, problem: Problem) -> str:
-        """Return the capacity."""
         return f"capacity {number(problem.capacity)}"
 
     def facts(self, problems: Sequence[Problem]) -> Facts:
-        """Return demands and capacity."""
         demand = summary([problem.demand[1:] for problem in problems])
         return [("demand", demand), ("capacity", spread(problem.capacity for problem in problems))]
 

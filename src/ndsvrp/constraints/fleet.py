@@ -24,21 +24,17 @@ class Fleet(Constraint):
     rule = "Prizes"
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
-        """Yield a violation if there are more routes than vehicles."""
         if problem.vehicles is not None and visits.count > problem.vehicles:
             yield Violation("fleet", f"{visits.count} routes for {problem.vehicles} vehicles")
 
     def native(self, ticks: Ticks) -> dict[str, Any]:
-        """Return the number of routes, which never exceeds the number of customers."""
         problem = ticks.problem
         return {"vehicles": min(problem.vehicles or problem.customers, problem.customers)}
 
     def summary(self, problem: Problem) -> str | None:
-        """Return the limit."""
         return None if problem.vehicles is None else f"at most {amount(problem.vehicles, 'vehicle')}"
 
     def facts(self, problems: Sequence[Problem]) -> Facts:
-        """Return the limit and a lower bound."""
         limits = [problem.vehicles for problem in problems if problem.vehicles is not None]
         limit = f"at most {spread(limits)}" if limits else "as many as it takes"
         least = [fewest_vehicles(problem) for problem in problems]

@@ -42,21 +42,17 @@ class Prizes(Constraint):
     generator = "prizes"
 
     def check(self, problem: Problem) -> None:
-        """Raise InstanceError for negative prizes."""
         if (prize := problem.prize) is not None:
             zero_at_depot("prize", prize)
             refuse("prize", prize < 0, lambda i: f"{prize[i]:g} is negative")
 
     def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
-        """Return: required customers first, then high prizes."""
         return [(2, np.where(problem.required, -np.inf, -_prize(problem)))]
 
     def lost(self, problem: Problem, unserved: npt.NDArray[np.int64]) -> float:
-        """Return the sum of the prizes."""
         return float(np.sum(_prize(problem)[unserved]))
 
     def largest_length(self, ticks: Ticks) -> float:
-        """Return the largest prize that makes a difference."""
         largest = float(np.max(_prize(ticks.problem)))
         return min(largest, DEAR * ticks.longest) if ticks.longest > 0 else largest
 
@@ -73,7 +69,6 @@ class Prizes(Constraint):
         return {"prize": whole}
 
     def facts(self, problems: Sequence[Problem]) -> Facts:
-        """Return the number of optional customers and their prizes."""
         prizes = [problem.prize[1:] for problem in problems if problem.prize is not None]
         if not prizes:
             return []

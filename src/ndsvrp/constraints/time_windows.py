@@ -19,7 +19,7 @@ from ndsvrp.constraints.base import (
     per_node,
     refuse,
     zero_at_depot,
-)
+)  # fmt: skip
 from ndsvrp.metric import Floats, Metric
 from ndsvrp.text import spread, summary
 
@@ -59,6 +59,7 @@ class TimeWindows(Constraint):
         ),
     )  # fmt: skip
     rule = "TimeWindows"
+    limits_times = True
     metric = Metric.DIMACS
     inputs = (
         Input("has_windows", lambda xp, data: xp.ones_like(data.demand)),
@@ -69,7 +70,6 @@ class TimeWindows(Constraint):
     generator = "windows"
 
     def check(self, problem: Problem) -> None:
-        """Raise InstanceError if a window is closed, or a required customer cannot be served in time."""
         service = problem.service if problem.service is not None else np.zeros(len(problem.demand))
         refuse("service", service < 0, lambda i: f"{service[i]:g} is negative")
         zero_at_depot("service", service)
@@ -94,14 +94,9 @@ class TimeWindows(Constraint):
             lambda i: f"unreachable in time: back at the depot at {home[i] / scale:g}, which closes at {due[0]:g}",
         )
 
-    def limits_times(self, problem: Problem) -> bool:
-        """Return whether there are windows."""
-        return self.present(problem)
-
     def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
-        """Return: narrow windows first, early ready times first, late due dates first."""
         ready, due = _windows(problem).T
-        return [(2, due - ready), (2, ready), (2, -due)]
+        return [(2, due - ready), (2, ready), (2, -due)]  # narrow first, early first, late first
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         """Yield the first stop of each route that is reached too late."""
@@ -125,11 +120,9 @@ class TimeWindows(Constraint):
                     break  # later stops are late because of this one
 
     def largest_time(self, ticks: Ticks) -> float:
-        """Return the largest due date or service time."""
         return float(np.max(_due(ticks)))
 
     def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_]:
-        """Return the customers that a vehicle cannot serve in time even on its own route."""
         fields = self.native(ticks)
         ready, due, service = (fields[name].astype(np.int64) for name in ("ready", "due", "service"))
         nodes, depot = np.arange(len(ready)), np.zeros(len(ready), int)
@@ -152,7 +145,6 @@ class TimeWindows(Constraint):
         return fields
 
     def facts(self, problems: Sequence[Problem]) -> Facts:
-        """Return opening hours of the depot, widths of windows and service times."""
         windows = [problem.windows for problem in problems if problem.windows is not None]
         if not windows:
             return []

@@ -25,6 +25,7 @@ from ndsvrp.metric import Floats, Metric, power_of_two
 from ndsvrp.problem import Problem
 
 Ints = npt.NDArray[np.int32]
+Nodes = npt.NDArray[np.int64]
 LARGEST = 1 << 28  # a start time, a service time and two lengths still add up within 32 bits
 MARGIN, COARSE = 3, 2.0**-20  # absolute (ticks) and relative error of a length from float32 coordinates
 
@@ -114,11 +115,14 @@ class Ticks:
         ticks = values * self.per_time
         return _int32(np.rint(ticks) if self.problem.has_whole_times else rounding(ticks))
 
-    def travel_time(self, a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def travel_time(self, a: Nodes, b: Nodes) -> Nodes:
         """Return travel times in ticks, as the core computes them for a problem whose times are limited."""
-        matrix = self.length_matrix if self.time_matrix is None else self.time_matrix
-        if matrix is not None:
-            return matrix[a, b].astype(np.int64)
+        return self.travel_length(a, b) if self.time_matrix is None else self.time_matrix[a, b].astype(np.int64)
+
+    def travel_length(self, a: Nodes, b: Nodes) -> Nodes:
+        """Return lengths in ticks, as the core computes them for a problem whose lengths or times are limited."""
+        if self.length_matrix is not None:
+            return self.length_matrix[a, b].astype(np.int64)
         assert self.exact_points is not None and self.whole is not None
         d, (scale, shift) = self.exact_points[a] - self.exact_points[b], self.whole
         length = np.sqrt(d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1])
@@ -146,7 +150,7 @@ class Ticks:
         metric = self.problem.metric
         if metric.is_integer:
             return float(metric.scale), 0.5 if metric in (Metric.ROUND, Metric.EXACT) else 0.0
-        limited = any(constraint.limits_lengths(self.problem) for constraint in self.constraints)
+        limited = any(constraint.limits_lengths for constraint in self.constraints)
         return (1.0, 0.5) if limited or self.problem.has_times else None
 
     @cached_property
