@@ -1,17 +1,17 @@
-"""What can go wrong, in the words a person gets to read."""
+"""Errors and warnings, with messages for the user."""
 
 from __future__ import annotations
 
 
 class NdsError(Exception):
-    """Base of all errors the program raises on purpose: one line, no traceback at the command."""
+    """Base of all errors that the program raises on purpose; the command prints one line, without a traceback."""
 
 
 class InstanceError(NdsError):
-    """Bad input: names file, line and field as far as they are known.
+    """Bad input, with file, line and field if known.
 
     `field` is the name of a `Problem` field (`demand`, `windows`, …) or of a file section, and
-    `node` the index (depot 0) of the offending row, so that a reader can look up the line.
+    `node` the index (depot 0) of the offending row, from which a reader finds the line.
     """
 
     def __init__(
@@ -27,28 +27,25 @@ class InstanceError(NdsError):
         self.message, self.file, self.line, self.field, self.node = message, file, line, field, node
 
     def located(self, file: str, line: int | None = None) -> InstanceError:
-        """The same fault, seen at a place of a file; a line already known is kept."""
+        """Return the same error with its file and line; None keeps a known line."""
         line = self.line if line is None else line
         return InstanceError(self.message, file=file, line=line, field=self.field, node=self.node)
 
     def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
-        words = [place] if place else []
-        if self.field is not None:
-            words.append(self.field)
-        return ": ".join([*words, self.message])
+        position = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        return ": ".join(part for part in (position, self.field, self.message) if part)
 
 
 class NdsWarning(UserWarning):
-    """Something in the input was left aside that cannot change the answer."""
+    """Input that was ignored or changed without an effect on feasibility."""
 
 
 class EngineError(NdsError):
-    """An engine cannot do what was asked of it (no such device, too little memory, …)."""
+    """An engine cannot carry out a request: no such device, too little memory, …"""
 
 
 class NoSolutionError(NdsError):
-    """No feasible solution was found; `unserved` lists the required customers left out."""
+    """No feasible solution was found; `unserved` lists the required customers in no route."""
 
     def __init__(self, message: str, unserved: list[int]) -> None:
         super().__init__(message)
@@ -56,4 +53,4 @@ class NoSolutionError(NdsError):
 
 
 class CheckpointError(NdsError):
-    """A model or checkpoint that cannot be used: which file, and why."""
+    """A model or checkpoint cannot be used; the message says which file, and why."""

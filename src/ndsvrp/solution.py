@@ -1,4 +1,4 @@
-"""A solution is its routes; everything else about it follows from the problem."""
+"""A solution: its routes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Route = tuple[int, ...]  #: customers (1 … N) in the order of visit; the depot
 
 @dataclass(frozen=True)
 class Solution:
-    """Routes of customers. Nothing is checked here: `ndsvrp.check` judges a solution."""
+    """Routes of customers. Not validated here: use `ndsvrp.check`."""
 
     routes: tuple[Route, ...]
 

@@ -40,8 +40,8 @@ class Capacity(Constraint):
 
     name = "capacity"
     fields = (
-        Field("demand", 1, required=True, section="DEMAND", solomon=("DEMAND",), arrays=("demand",)),
-        Field("capacity", required=True, header="CAPACITY", solomon=("CAPACITY",), arrays=("capacity",)),
+        Field("demand", 1, required=True, section="DEMAND", solomon=("DEMAND",)),
+        Field("capacity", required=True, header="CAPACITY", solomon=("CAPACITY",)),
     )
     rule = "Capacity"
     inputs = (Input("demand", _demand),)

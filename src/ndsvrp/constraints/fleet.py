@@ -20,7 +20,7 @@ class Fleet(Constraint):
     """The number of vehicles. In a search, a limited fleet may leave required customers unserved."""
 
     name = "fleet size"
-    fields = (Field("vehicles", count=True, header="VEHICLES", solomon=("NUMBER",), arrays=("vehicles",)),)
+    fields = (Field("vehicles", count=True, header="VEHICLES", solomon=("NUMBER",)),)
     rule = "Prizes"
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:

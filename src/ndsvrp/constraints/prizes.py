@@ -32,7 +32,7 @@ class Prizes(Constraint):
     """Optional customers."""
 
     name = "prizes"
-    fields = (Field("prize", 1, unit="length", section="PRIZE", arrays=("prize",)),)
+    fields = (Field("prize", 1, unit="length", section="PRIZE"),)
     rule = "Prizes"
     inputs = (
         Input("has_prizes", lambda xp, data: xp.ones_like(data.demand)),

@@ -53,10 +53,7 @@ class TimeWindows(Constraint):
             "windows", 2, unit="time", section="TIME_WINDOW", solomon=("READY TIME", "DUE DATE"),
             arrays=("depot_tw", "node_tw"),
         ),
-        Field(
-            "service", 1, unit="time", section="SERVICE_TIME", header="SERVICE_TIME", solomon=("SERVICE TIME",),
-            arrays=("service",),
-        ),
+        Field("service", 1, unit="time", section="SERVICE_TIME", header="SERVICE_TIME", solomon=("SERVICE TIME",)),
     )  # fmt: skip
     rule = "TimeWindows"
     limits_times = True

@@ -1,4 +1,4 @@
-"""What a result was made with: versions of the software, the machine, the commit."""
+"""The environment of a result: versions of the software, hardware, commit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-COMMIT = "NDSVRP_COMMIT"  # names the commit on a machine that has only the files
+COMMIT = "NDSVRP_COMMIT"  # names the commit if there is no checkout
 PACKAGES = ("ndsvrp", "numpy", "torch")
 
 
 def environment() -> dict[str, Any]:
-    """`versions`, `hardware` and, from a checkout, `commit`. None stands for what is not there."""
+    """Return `versions`, `hardware` and `commit`. None: unknown."""
     versions: dict[str, str | None] = {"python": platform.python_version()}
     versions |= {package: _version(package) for package in PACKAGES}
     hardware = {
@@ -28,7 +28,7 @@ def environment() -> dict[str, Any]:
 
 
 def usable_cores() -> int:
-    """Cores this process may run on."""
+    """Return the number of cores that this process may run on."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux
@@ -37,7 +37,7 @@ def usable_cores() -> int:
 
 def _version(package: str) -> str | None:
     try:
-        return version(package)  # from its metadata: torch is not imported for this
+        return version(package)  # from its metadata, without importing torch
     except PackageNotFoundError:
         return None
 
@@ -55,8 +55,7 @@ def _cpu() -> str:
 
 @cache
 def _commit() -> str | None:
-    """The one that NDSVRP_COMMIT names, if any; else that of the checkout this file lies in, ending in -dirty if
-    something in it has been changed."""
+    """Return NDSVRP_COMMIT if set, else the commit of the checkout, with -dirty if it has changes."""
     root = Path(__file__).resolve().parents[3]
     if named := os.environ.get(COMMIT):
         return named

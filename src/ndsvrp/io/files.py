@@ -1,4 +1,4 @@
-"""Bytes in and out: what can go wrong with a file is said in one line, and no file is left half written."""
+"""Reading and writing of files: errors in one line, and no half-written files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ndsvrp.errors import InstanceError
 
-MAX_BYTES = 256 * 2**20  # larger than any instance of the field by far; refused before it is read
+MAX_BYTES = 256 * 2**20  # far larger than any published instance
 
 PathLike = str | os.PathLike[str]
 
@@ -34,7 +34,7 @@ def check_readable(path: PathLike) -> None:
 
 
 def read_text(path: PathLike) -> str:
-    """The text of a file, UTF-8, lines ending in a plain newline."""
+    """Return the text of a UTF-8 file, with plain newlines."""
     check_readable(path)
     try:
         data = Path(path).read_bytes()
@@ -54,7 +54,7 @@ def read_text(path: PathLike) -> str:
 
 
 def write_atomic(path: PathLike, data: bytes) -> None:
-    """Write a file whole or not at all: into a temporary file beside it, which then takes its name."""
+    """Write a file completely or not at all: a temporary file beside it is renamed."""
     try:
         if _is_device(path):
             Path(path).write_bytes(data)
@@ -77,7 +77,7 @@ def write_atomic(path: PathLike, data: bytes) -> None:
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise if `path` cannot be written, so that a long search does not end in finding that out."""
+    """Raise if `path` cannot be written, before a long search starts."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise InstanceError("cannot be written (Is a directory)", file=str(path))
@@ -89,7 +89,7 @@ def check_writable(path: PathLike) -> None:
 
 
 def _is_device(path: PathLike) -> bool:
-    """/dev/stdout and the like: written as they are. A pipe has no name that its link could be followed to."""
+    """Return whether this is /dev/stdout or similar, which cannot be renamed over."""
     return Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir()
 
 

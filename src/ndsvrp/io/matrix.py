@@ -1,4 +1,4 @@
-"""EDGE_WEIGHT_SECTION: the layouts of a distance matrix that VRPLIB knows."""
+"""EDGE_WEIGHT_SECTION: distance matrices in all layouts of VRPLIB."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _upper(k: int) -> Callable[[int], Cells]:
     return lambda n: np.triu_indices(n, k)
 
 
-#: The cells (row, column) of an n × n matrix in the order in which a triangle is written. The other
-#: triangle mirrors it, so that one triangle by columns is the other by rows.
+#: The cells (row, column) of an n × n matrix in the order in which a triangle is written. The other triangle
+#: mirrors it, so that the lower triangle by columns is the upper one by rows.
 TRIANGLES: dict[str, Callable[[int], Cells]] = {
     "LOWER_ROW": _lower(-1),
     "LOWER_DIAG_ROW": _lower(0),
@@ -39,7 +39,7 @@ FORMATS = ("FULL_MATRIX", *TRIANGLES)
 
 
 def read_matrix(outline: Outline, n: int) -> Floats:
-    """The n × n matrix of an EXPLICIT file; lines may break anywhere. The diagonal means nothing and becomes 0."""
+    """Return the n × n matrix of an EXPLICIT file. Lines may break anywhere. The diagonal is ignored and becomes 0."""
     layout = outline.fields.get("EDGE_WEIGHT_FORMAT")
     if layout is None:
         raise outline.no_field("EDGE_WEIGHT_FORMAT")
@@ -60,7 +60,7 @@ def read_matrix(outline: Outline, n: int) -> Floats:
 
 
 def line_of_row(outline: Outline, node: int, n: int) -> int:
-    """The line on which the row of a node begins in a full matrix; for a triangle, that of the section."""
+    """Return the line on which a node's row of a full matrix begins; for a triangle, the line of the section."""
     section = outline.sections["EDGE_WEIGHT"]
     if outline.fields["EDGE_WEIGHT_FORMAT"].value != "FULL_MATRIX":
         return section.line

@@ -1,11 +1,11 @@
-"""Where things stand in a VRPLIB file: its header fields and sections with their lines, no values yet.
+"""The outline of a VRPLIB file: header fields and sections with their lines, values not parsed yet.
 
     NAME : toy                  a field: a name, a colon, the rest of the line
     NODE_COORD_SECTION          a section: its name alone on a line, then rows of words
     1 0 0
-    EOF                         what follows is not read
+    EOF                         the rest is ignored
 
-Blank lines and lines that start with # say nothing.
+Blank lines and lines that start with # are ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Section:
-    """A section; `name` goes without its _SECTION."""
+    """A section. `name` is without _SECTION."""
 
     name: str
     line: int
@@ -46,32 +46,32 @@ class Section:
 
     @property
     def title(self) -> str:
-        """The name as it stands in the file."""
+        """The name as in the file."""
         return f"{self.name}_SECTION"
 
     def fault(self, message: str, line: int | None = None) -> InstanceError:
-        """An error in this section."""
+        """Return an error in this section."""
         return InstanceError(message, field=self.title, line=self.line if line is None else line)
 
     def words(self) -> Iterator[tuple[str, int]]:
-        """All words in reading order, each with its line."""
+        """Return all words in reading order, each with its line."""
         return ((word, row.line) for row in self.rows for word in row.words)
 
 
 @dataclass
 class Outline:
-    """The whole file. Names are upper case."""
+    """A file. Names are upper case."""
 
     fields: dict[str, Field] = field(default_factory=dict)
     sections: dict[str, Section] = field(default_factory=dict)
-    last_line: int = 0  #: of what was read
+    last_line: int = 0  #: that was read
 
     def no_section(self, name: str) -> InstanceError:
-        """The error that a section is not there."""
+        """Return the error for a missing section."""
         return InstanceError("missing, the file ends here", field=f"{name}_SECTION", line=self.last_line)
 
     def no_field(self, name: str) -> InstanceError:
-        """The error that a field is not there."""
+        """Return the error for a missing field."""
         end = min((section.line for section in self.sections.values()), default=self.last_line)
         return InstanceError("missing, the head ends here", field=name, line=end)
 
@@ -80,7 +80,7 @@ _Entry = TypeVar("_Entry", Field, Section)
 
 
 def outline(text: str) -> Outline:
-    """Sort the lines of a file into fields and sections."""
+    """Return the fields and sections of a file."""
     found = Outline()
     section: Section | None = None
     for number, raw in enumerate(text.split("\n"), start=1):

@@ -1,4 +1,4 @@
-"""From a file to a problem, whatever its format."""
+"""Read problems from files of any supported format."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def read(path: PathLike, metric: str = "auto", index: int | None = None) -> Prob
 
     `metric` says how lengths are rounded: a `Metric` value, or `auto`, which picks the convention of the file:
     EUC_2D without windows `round`, with windows `dimacs`; Solomon text `dimacs`; an explicit matrix `round` if all
-    is whole, else `none`; `.npz` `none`. `problem.metric` tells what it was. `index` (from 0) picks the instance
-    of a set; it may be left out if there is but one.
+    is whole, else `none`; `.npz` `none`. `problem.metric` is the chosen one. `index` (from 0) picks the instance
+    of a set; a set with one instance does not need it.
     """
     picked = _metric(metric)
     if Path(path).suffix.lower() == ".npz":
@@ -50,7 +50,7 @@ def read_set(path: PathLike, metric: str = "auto") -> list[Problem]:
 
 
 def _metric(metric: str) -> Metric | None:
-    """None stands for `auto`."""
+    """Return the metric by its name; None for `auto`."""
     if metric == "auto":
         return None
     if metric not in list(Metric):

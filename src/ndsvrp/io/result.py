@@ -1,4 +1,4 @@
-"""The JSON result of a search: what came out, and all it takes to make sense of it later."""
+"""The JSON result of a search: solution, settings and environment."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def write_result(path: PathLike, result: Result) -> None:
-    """Write a result as JSON, whole or not at all."""
+    """Write a result as JSON, completely or not at all."""
     text = json.dumps(plain(describe(result)), indent=1, ensure_ascii=False, allow_nan=False)
     write_atomic(path, (text + "\n").encode())
 
 
 def describe(result: Result) -> dict[str, Any]:
-    """What `write_result` writes."""
+    """Return the table that `write_result` writes."""
     problem, report = result.problem, result.report
     return {
         "problem": {"name": problem.name, "customers": problem.customers, "metric": str(problem.metric)},
@@ -48,7 +48,7 @@ def describe(result: Result) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value out of what JSON knows; infinite and undefined numbers become null."""
+    """Return a value as JSON types; infinite and undefined numbers become None."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):

@@ -18,9 +18,9 @@ _REMARK = re.compile(r"[A-Za-z][\w ]*(:.*|\s\S.*)", re.ASCII)
 
 
 def read_solution(path: PathLike) -> tuple[Solution, float | None]:
-    """The routes of a `.sol` file, and the cost as it is written there (None: no cost is written).
+    """Return the routes of a `.sol` file and the cost written there, or None.
 
-    Whether the solution fits a problem is for `ndsvrp.check` to say.
+    `ndsvrp.check` says whether the solution fits a problem.
     """
     text, file = read_text(path), str(path)
     routes: list[list[int]] = []
@@ -52,17 +52,17 @@ def read_solution(path: PathLike) -> tuple[Solution, float | None]:
 
 
 def write_solution(path: PathLike, solution: Solution, cost: float) -> None:
-    """Write a `.sol` file, whole or not at all."""
+    """Write a `.sol` file, completely or not at all."""
     lines = [f"Route #{i}: {' '.join(map(str, route))}".rstrip() for i, route in enumerate(solution.routes, start=1)]
     lines.append(f"Cost: {int(cost) if float(cost).is_integer() else float(cost)}")
     write_atomic(path, ("\n".join(lines) + "\n").encode())
 
 
 def matches_cost(written: float, cost: float, metric: Metric) -> bool:
-    """Whether the cost written in a `.sol` file is that of the solution.
+    """Return whether the cost written in a `.sol` file is that of the solution.
 
-    Exact under an integer metric, to 1e-6 of the cost under plain floats. Under `dimacs` files in tenths
-    (245391 for 24539.1) exist and match as well.
+    Costs match exactly under an integer metric, and to a relative 1e-6 under plain floats. Under `dimacs`, costs
+    written in tenths match as well (245391 for 24539.1).
     """
     if metric is Metric.NONE:
         return math.isclose(written, cost, rel_tol=1e-6)

@@ -1,4 +1,4 @@
-"""Words of a text file: as numbers, and as they are shown in messages."""
+"""Tokens of a text file: as numbers, and as text in messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def is_number(word: str) -> bool:
-    """Whether a word reads as a finite number."""
+    """Return whether a word is a finite number."""
     try:
         return math.isfinite(float(word)) and "_" not in word
     except ValueError:
@@ -14,16 +14,16 @@ def is_number(word: str) -> bool:
 
 
 def count(word: str) -> int | None:
-    """A word of plain digits as a whole number; None for anything else."""
+    """Return a word of plain digits as a whole number; None for anything else."""
     return int(word) if word.isascii() and word.isdecimal() and len(word) <= 9 else None
 
 
 def shown(text: str) -> str:
-    """Text from a file in quotes, cut if it is long, unprintable characters escaped: fit for a one-line message."""
+    """Return text for a one-line message: in quotes, shortened, unprintable characters escaped."""
     text = text if len(text) <= 40 else text[:40] + " …"
     return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text) + "'"
 
 
 def amount(number: int, thing: str) -> str:
-    """`1 value`, `2 values`."""
+    """Return `1 value`, `2 values`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

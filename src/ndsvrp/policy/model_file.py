@@ -1,4 +1,4 @@
-"""A model as files: NAME.safetensors holds the weights, NAME.json beside it says what they are. Nothing is pickled."""
+"""Model files: NAME.safetensors holds the weights, NAME.json beside it the card. Nothing is pickled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ndsvrp.variants import VARIANTS
 
 FORMAT = 1
 SUFFIXES = (".safetensors", ".json")
-CHECKPOINT_MODEL = "model"  #: its name within the folder of a checkpoint
+CHECKPOINT_MODEL = "model"  #: its name in the folder of a checkpoint
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 PICKLES = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")
 
@@ -35,7 +35,7 @@ EMBEDDINGS = ("embed_depot.weight", "embed_customer.weight")  # (width, inputs)
 #: of models whose JSON does not list them
 FIRST_INPUTS = ("x", "y", "demand", "has_windows", "ready", "due", "service", "has_prizes", "prize", "required")
 
-_HEAD = ("format", "sha256", "dtype")  # fields of the JSON that are about the weights' file
+_HEAD = ("format", "sha256", "dtype")  # fields of the JSON about the file of the weights
 
 
 def _versions() -> dict[str, str]:
@@ -44,7 +44,7 @@ def _versions() -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCard:
-    """What a model is and where it came from: all that its JSON says besides the digest of the weights."""
+    """What a model is and where it comes from: the content of its JSON without the digest of the weights."""
 
     network: NetworkConfig
     problems: tuple[str, ...]  #: names of the variants it was trained on
@@ -92,7 +92,7 @@ class ModelCard:
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model on disk, its weights not read yet."""
+    """A model on disk, without its weights."""
 
     weights: Path
     sha256: str  #: of that file
@@ -101,15 +101,15 @@ class ModelFile:
 
     @property
     def name(self) -> str:
-        """What to call it; a checkpoint goes by its folder and that of its run."""
+        """Its name; for a checkpoint, RUN/CHECKPOINT."""
         folder = self.weights.absolute().parent
         return f"{folder.parent.name}/{folder.name}" if self.weights.stem == CHECKPOINT_MODEL else self.weights.stem
 
 
 def save_model(file: Path, weights: Mapping[str, Tensor], card: ModelCard, *, half: bool = False) -> None:
-    """Write NAME.safetensors and then NAME.json, each whole or not at all; `file` is either of the two names.
+    """Write NAME.safetensors and then NAME.json, each completely or not at all; `file` is either name.
 
-    A kill in between leaves a JSON whose digest does not fit: the pair is refused, never taken for another model.
+    If the process is killed in between, the digest in the JSON does not fit, and the pair is refused.
     """
     if file.suffix not in SUFFIXES:
         raise CheckpointError(f"{file}: a model is written as {' and '.join(SUFFIXES)}")
@@ -126,7 +126,7 @@ def save_model(file: Path, weights: Mapping[str, Tensor], card: ModelCard, *, ha
 
 
 def load_model(file: Path) -> tuple[Network, ModelCard]:
-    """The network, float32 and ready to use, and its card. `file` is whatever `read_model_file` takes."""
+    """Return the network, float32 and ready to use, and its card. For `file` see `read_model_file`."""
     found = read_model_file(file)
     weights = read_weights(found)
     with torch.random.fork_rng(devices=[]):  # loading a model leaves the random numbers alone
@@ -158,7 +158,7 @@ def widen(weights: Mapping[str, Tensor], inputs: tuple[str, ...], where: str) ->
 
 
 def read_model_file(file: Path) -> ModelFile:
-    """What the JSON says. `file` is NAME.safetensors, NAME.json, a checkpoint's folder or that of a training run."""
+    """Read the JSON of a model. `file`: NAME.safetensors, NAME.json, or the folder of a checkpoint or training run."""
     file = _locate(Path(file))
     described = file.with_suffix(".json")
     if not described.exists() and file.with_suffix(".safetensors").exists():
@@ -177,7 +177,7 @@ def read_model_file(file: Path) -> ModelFile:
 
 
 def read_json(file: Path, newest_format: int) -> dict[str, Any]:
-    """The table of a JSON file whose format is known."""
+    """Return the table of a JSON file, if its format is known."""
     try:
         table = json.loads(read_text(file))
     except NdsError as error:
@@ -195,7 +195,7 @@ def read_json(file: Path, newest_format: int) -> dict[str, Any]:
 
 
 def require_fields(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    """Refuse a table that lacks a field or has one that nobody knows."""
+    """Refuse a table that lacks a field or has an unknown one."""
     for name in known:
         if name not in table:
             raise CheckpointError(f"{where}: {name} is missing")
@@ -205,7 +205,7 @@ def require_fields(table: Mapping[str, Any], known: tuple[str, ...], where: str)
 
 
 def read_tensors(file: Path, sha256: str) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, if it is the one with this digest."""
+    """Return the tensors of a safetensors file, if its digest is this one."""
     try:
         data = file.read_bytes()
     except FileNotFoundError:
@@ -228,7 +228,7 @@ def read_tensors(file: Path, sha256: str) -> dict[str, Tensor]:
 
 def require_weights(weights: Mapping[str, Tensor], config: NetworkConfig, dtype: torch.dtype, where: str) -> None:
     """Refuse weights that do not fit the network, naming the first that does not."""
-    with torch.device("meta"):  # names and shapes alone: no memory, no random numbers
+    with torch.device("meta"):  # names and shapes only: no memory, no random numbers
         expected = Network(config).state_dict()
     for name in expected:
         if name not in weights:
@@ -243,14 +243,14 @@ def require_weights(weights: Mapping[str, Tensor], config: NetworkConfig, dtype:
 
 
 def require_numbers(tensor: Tensor, dtype: torch.dtype, what: str) -> None:
-    """Refuse numbers of another type, and such as are not finite."""
+    """Refuse numbers of another type, and numbers that are not finite."""
     if tensor.dtype != dtype:
-        raise CheckpointError(f"{what} is {_word(tensor.dtype)}, not {_word(dtype)}")
+        raise CheckpointError(f"{what} is {_text(tensor.dtype)}, not {_text(dtype)}")
     if not bool(torch.isfinite(tensor).all()):
         raise CheckpointError(f"{what} is not finite")
 
 
-def _word(dtype: torch.dtype) -> str:
+def _text(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
@@ -265,7 +265,7 @@ def _network(table: Any) -> NetworkConfig:
 
 
 def _locate(file: Path) -> Path:
-    """The file of a model; of folders, the one in them."""
+    """Return the file of a model, which may be given by its folder."""
     if file.suffix in PICKLES:
         raise CheckpointError(f"{file}: is a pickle by its name, which is never loaded; models are .safetensors files")
     if not file.is_dir():
@@ -273,7 +273,7 @@ def _locate(file: Path) -> Path:
             raise CheckpointError(f"{file}: is not a model: NAME.safetensors, NAME.json or the folder of a checkpoint")
         return file
     if not (file / f"{CHECKPOINT_MODEL}.json").exists():
-        from ndsvrp.train.checkpoint import newest  # training knows models; models know training only here
+        from ndsvrp.train.checkpoint import newest  # here: training imports this module
 
         file = newest(file)
     return file / f"{CHECKPOINT_MODEL}.safetensors"
