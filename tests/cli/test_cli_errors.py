@@ -85,7 +85,7 @@ SET = DATA / "sets/cvrp100.npz"
         (("bench", "run", SET, "--ruin", "x"), "--ruin: one of string, related, random, policy, not 'x'"),
         (("bench", "run", SET, "--ruin", "policy"), "the ruin 'policy' is for the solver 'nds', not 'sisr'"),
         (("bench", "run", SET, "--device", "tpu"), "--device: one of cpu, cuda, not 'tpu'"),
-        (("bench", "gpu", "--sizes", "10"), "--sizes: 15 customers are taken out at once, 10 are too few"),
+        (("bench", "gpu", "--sizes", "10"), "--sizes: 15 customers are removed at once, 10 are too few"),
         (("bench", "limits", "--time", "inf"), "--time: inf is not a number of seconds"),
         (("check", TOY, DATA / "small/toy.sol", "--best", 0), "--best: 0 is not a cost to compare with"),
         (("check", TOY, DATA / "small/toy.sol", "--best", "nan"), "--best: nan is not a cost to compare with"),

@@ -3,3 +3,5 @@
 Code belongs here if it runs or measures solvers, adapts other solvers, or reads and writes result rows. Nothing else in
 the package depends on it, except for the command.
 """
+
+GPU_PARTS = ("engine", "iteration", "search", "training", "memory", "start", "quality")  # of `nds bench gpu`

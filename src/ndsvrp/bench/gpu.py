@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from ndsvrp.bench import gpu_engine, gpu_quality
+from ndsvrp.bench import GPU_PARTS, gpu_engine, gpu_quality
 from ndsvrp.bench.gpu_engine import CHAINS
 from ndsvrp.bench.rows import Row, record
 from ndsvrp.bench.speed import KINDS
@@ -19,7 +19,6 @@ from ndsvrp.errors import NdsError
 from ndsvrp.generate import generate
 from ndsvrp.generate.config import choose
 
-PARTS = ("engine", "iteration", "search", "training", "memory", "start", "quality")
 SMALL, LARGE = 500, 2000  # customers
 
 
@@ -76,9 +75,9 @@ def run(
     """Measure generated instances (seed 1); rows are appended to `out` as they come. Sizes and variants are those on
     which the engine by itself is measured. What is found is measured on the sets of a folder, if one is given."""
     if only is None:
-        only = [part for part in PARTS if part != "quality" or sets is not None]
+        only = [part for part in GPU_PARTS if part != "quality" or sets is not None]
     for part in only:
-        choose("part", part, PARTS)
+        choose("part", part, GPU_PARTS)
     if ("quality" in only) != (sets is not None):
         raise NdsError("the part 'quality' and the folder of the sets go together")
     if sets is not None:

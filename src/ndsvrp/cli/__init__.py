@@ -18,16 +18,16 @@ from ndsvrp import __version__
 from ndsvrp.cli import bench, generate, inspect, models, settings, solve, train
 from ndsvrp.errors import NdsError, NdsWarning, NoSolutionError
 
-_UsageError: Any = typer.BadParameter.__base__  # of the parser; typer does not give it a public name
+_UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
 
 
 class Commands(TyperGroup):
-    """Turns errors raised on purpose into one line and an exit code; any other exception is a bug and shows itself."""
+    """Prints errors of this package as one line with an exit code. Other exceptions are bugs, with a traceback."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a command line and exit."""
         with warnings.catch_warnings():
-            warnings.simplefilter("default", NdsWarning)  # each once, however many instances a set has
+            warnings.simplefilter("default", NdsWarning)  # each once per set, not per instance
             warnings.showwarning = _show_warning
             sys.exit(self._run(args, *rest, **extra | {"standalone_mode": False}))
 
@@ -41,7 +41,7 @@ class Commands(TyperGroup):
             return _complain(str(error), 2)
         except _UsageError as error:
             message = str(error.format_message())
-            if not message.strip() or "\n" in message.strip():  # no arguments at all: the help
+            if not message.strip() or "\n" in message.strip():  # no arguments: the help
                 print(message)
                 return 2
             command = error.ctx.command_path if error.ctx is not None else "nds"
@@ -100,7 +100,7 @@ def _nds(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Solve vehicle routing problems by taking solutions apart and putting them back together."""
+    """Solve vehicle routing problems by ruin and recreate, with rules or a learned policy."""
 
 
 app.command("solve")(solve.solve_command)
@@ -114,5 +114,5 @@ app.add_typer(bench.app, name="bench")
 
 
 def main() -> None:
-    """What `nds` and `python -m ndsvrp` run."""
+    """Run the command, for `nds` and `python -m ndsvrp`."""
     app(prog_name="nds")

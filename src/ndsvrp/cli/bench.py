@@ -1,4 +1,4 @@
-"""`nds bench`: solvers side by side, tables of their rows, the speed of the engines, how well time limits are kept."""
+"""The command `nds bench`: solvers side by side, tables of their rows, speed, time limits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
+from ndsvrp.bench import GPU_PARTS
 from ndsvrp.bench.solvers import DEFAULT, KNOWN
 from ndsvrp.cli.formatting import console, number, say
-from ndsvrp.cli.options import request_option
+from ndsvrp.cli.options import RowFile, option, request_option
 from ndsvrp.cli.solve import parse_changes
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.search.planning import DEVICES, RUINS
 
-_OWN = "Our own solvers (sisr, nds)"
+_OWN = "Solvers of this package (sisr, nds)"
 
 app = typer.Typer(no_args_is_help=True, help="Compare solvers; measure speed, time limits and memory.")
 
@@ -26,50 +27,37 @@ def run_command(
     set_path: Annotated[
         str, typer.Argument(metavar="SET", help="An .npz set, a folder of instances, or a pattern in quotes.")
     ],
-    solvers: Annotated[
-        str, typer.Option(metavar="NAMES", help=f"Separated by commas: {', '.join(KNOWN)}, or module:attribute.")
-    ] = "sisr",
-    time: Annotated[float, typer.Option(metavar="S", help="Seconds per instance and solver.")] = 60.0,
-    instances: Annotated[
-        str | None, typer.Option(metavar="WHICH", help="Positions or names: 0-7, 3, 0,2,5-6; all by default.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of every run.")] = 1,
+    solvers: Annotated[str, option("NAMES", f"Separated by commas: {', '.join(KNOWN)}, or module:attribute.")] = "sisr",
+    time: Annotated[float, option("S", "Seconds per instance and solver.")] = 60.0,
+    instances: Annotated[str | None, option("WHICH", "Positions or names: 0-7, 3, 0,2,5-6; all by default.")] = None,
+    seed: Annotated[int, option("N", "Seed of every run.", min=0)] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.jsonl", help="Append a row per run; runs that are there are not run again."),
+        Path | None, option("FILE.jsonl", "Append a row per run; runs that are in the file are not repeated.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs side by side, each on a core of its own.")] = 1,
+    jobs: Annotated[int, option("N", "Runs side by side, on one core each.", min=1)] = 1,
     together: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Instances searched as a batch, with N times the seconds.", rich_help_panel=_OWN
-        ),
+        int, option("N", "Instances searched as a batch, with N times the seconds.", panel=_OWN, min=1)
     ] = 1,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help=f"One of {', '.join(DEVICES[1:])}.", rich_help_panel=_OWN)
-    ] = "cpu",
+    device: Annotated[str, option("NAME", f"One of {', '.join(DEVICES[1:])}.", panel=_OWN)] = "cpu",
     ruin: Annotated[str | None, request_option("ruin", "NAME", _OWN)] = None,
     model: Annotated[str | None, request_option("model", "NAME|PATH", _OWN)] = None,
     chains: Annotated[int | None, request_option("chains", "N", _OWN, min=1)] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change a search setting.", rich_help_panel=_OWN),
-    ] = None,
+    changes: Annotated[list[str] | None, option("NAME=VALUE", "Change a search setting.", "--set", panel=_OWN)] = None,
 ) -> None:
-    """Run solvers side by side on a set, each in a process of its own on one core.
+    """Run solvers side by side on a set, each run in its own process on one core.
 
-    Our own can be set, and run on a GPU and on batches; their name in the rows then says so.
-    Exit codes: 0 done, 2 bad input, 3 a run failed or found nothing feasible, 130 interrupted.
-    Rows known by then are in the file.
+    The solvers of this package accept settings, a GPU and batches; their name in the rows says so.
+    Exit codes: 0 success, 2 bad input, 3 a run failed or found nothing feasible, 130 interrupted.
+    Rows of finished runs are in the file.
     """
     from ndsvrp.bench.report import table
     from ndsvrp.bench.run import run
 
     if out is not None:
         _prepare(out)
-    for option, given, known in (("--device", device, DEVICES[1:]), ("--ruin", ruin, RUINS)):
+    for flag, given, known in (("--device", device, DEVICES[1:]), ("--ruin", ruin, RUINS)):
         if given is not None and given not in known:
-            raise NdsError(f"{option}: one of {', '.join(known)}, not '{given}'")
+            raise NdsError(f"{flag}: one of {', '.join(known)}, not '{given}'")
     request = replace(
         DEFAULT, device=device, ruin=ruin, model=model, chains=chains, settings=parse_changes(changes or [])
     )
@@ -88,7 +76,7 @@ def table_command(
     from ndsvrp.bench.rows import read_rows
     from ndsvrp.io.files import read_text
 
-    read_text(file)  # says in one line what is wrong with the file, if there is one
+    read_text(file)  # raises if the file cannot be read
     console().print(table(read_rows(file)))
 
 
@@ -96,13 +84,13 @@ def table_command(
 def speed_command(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="An instance; by default generated ones of every kind and size."),
+        typer.Argument(metavar="FILE", help="An instance; by default generated ones of several variants and sizes."),
     ] = None,
-    index: Annotated[int, typer.Option(min=0, metavar="I", help="Which instance of an .npz set, from 0.")] = 0,
-    sizes: Annotated[str | None, typer.Option(metavar="N,N", help="Customers of the generated instances.")] = None,
-    variants: Annotated[str | None, typer.Option(metavar="NAMES", help="Kinds of the generated instances.")] = None,
-    time: Annotated[float, typer.Option(metavar="S", help="Seconds per instance and scope.")] = 2.0,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per measurement.")] = None,
+    index: Annotated[int, option("I", "Index of the instance in an .npz set, from 0.", min=0)] = 0,
+    sizes: Annotated[str | None, option("N,N", "Customers of the generated instances.")] = None,
+    variants: Annotated[str | None, option("NAMES", "Variants of the generated instances.")] = None,
+    time: Annotated[float, option("S", "Seconds per instance and scope.")] = 2.0,
+    out: RowFile = None,
 ) -> None:
     """Measure reconstructions per second on one core, over touched routes and over all routes."""
     from ndsvrp.bench import speed
@@ -123,13 +111,11 @@ def speed_command(
 
 @app.command("limits")
 def limits_command(
-    time: Annotated[float, typer.Option(metavar="S", help="The time limit of every search.")] = 2.0,
-    customers: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Customers of the large instances; the small ones have 1.")
-    ] = 10_000,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per search.")] = None,
+    time: Annotated[float, option("S", "The time limit of every search.")] = 2.0,
+    customers: Annotated[int, option("N", "Customers of the large instances; the small ones have 1.", min=1)] = 10_000,
+    out: RowFile = None,
 ) -> None:
-    """Measure how well the time limit is kept, and the memory it takes: every kind of problem, both solvers.
+    """Measure how late searches end and the memory they take: every kind of problem, both solvers.
 
     A limit is kept if the search ends within 2 % or 0.1 s of it, whichever is larger.
     """
@@ -148,24 +134,17 @@ def limits_command(
 
 @app.command("gpu")
 def gpu_command(
-    sizes: Annotated[str, typer.Option(metavar="N,N", help="Customers of the instances for the engine alone.")] = "500",
-    variants: Annotated[str, typer.Option(metavar="NAMES", help="Kinds of these instances.")] = "cvrp,vrptw,pcvrp",
-    chains: Annotated[int, typer.Option(min=1, metavar="N", help="Solutions side by side; bars are for 128.")] = 128,
+    sizes: Annotated[str, option("N,N", "Customers of the instances for the engine alone.")] = "500",
+    variants: Annotated[str, option("NAMES", "Variants of these instances.")] = "cvrp,vrptw,pcvrp",
+    chains: Annotated[int, option("N", "Chains searched side by side; bars are for 128.", min=1)] = 128,
     sets: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also what is found: on cvrp500.npz, vrptw500.npz and pcvrp500.npz there."),
+        option("FOLDER", "Also measure costs, on cvrp500.npz, vrptw500.npz and pcvrp500.npz in this folder."),
     ] = None,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Measure only these parts: engine, iteration, search, training, memory, start, quality.",
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Append a row per measurement.")] = None,
+    only: Annotated[str | None, option("NAMES", f"Measure only these parts: {', '.join(GPU_PARTS)}.")] = None,
+    out: RowFile = None,
 ) -> None:
-    """Measure a GPU: the engine alone, an iteration of a search part by part, whole searches, training, memory, how
-    long it takes to get ready, and, where there are sets of instances, what is found on them.
+    """Measure a GPU: the engine alone, the parts of an iteration, searches, training, memory, start-up time, costs.
 
     Ends with a table of the measurements that have a bar, a value that an H200 should reach.
     """
@@ -176,7 +155,7 @@ def gpu_command(
         _prepare(out)
     counts = [_count(word) for word in sizes.split(",")]
     if min(counts) < REMOVALS:
-        raise NdsError(f"--sizes: {REMOVALS} customers are taken out at once, {min(counts)} are too few")
+        raise NdsError(f"--sizes: {REMOVALS} customers are removed at once, {min(counts)} are too few")
     rows = gpu.run(
         counts, variants.split(","), chains, out=out, progress=lambda row: say(gpu.line(row)),
         only=only.split(",") if only is not None else None, sets=sets,

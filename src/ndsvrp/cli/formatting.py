@@ -1,4 +1,4 @@
-"""Numbers and facts as a person reads them."""
+"""Text that commands print: numbers, facts, and the line that describes a problem."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ndsvrp.variants import variant_of
 
 
 def console(stderr: bool = False) -> Console:
-    """A console that prints names as they are, whatever brackets or colons are in them."""
+    """Return a console that prints names unchanged, also with brackets or colons."""
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
 
 
 def say(text: str, *, error: bool = False) -> None:
-    """Print a line at once. That nobody reads it any more (`| head -1`) does not end a search."""
+    """Print a line at once. A closed pipe (`| head -1`) does not end the command."""
     stream = sys.stderr if error else sys.stdout
     try:
         print(text, file=stream, flush=True)
@@ -45,18 +45,18 @@ def print_facts(facts: Facts) -> None:
 
 
 def cost_of(cost: float, metric: Metric) -> str:
-    """A cost with the decimals its metric has."""
+    """Return a cost with the decimals of its metric."""
     decimals = len(str(metric.scale)) - 1 if metric.is_integer else 4
     return f"{cost:,.{decimals}f}"
 
 
 def plain_number(cost: float) -> str:
-    """A cost as in a `.sol` file: every digit, nothing else."""
+    """Return a cost as in a `.sol` file, with every digit and no separators."""
     return str(int(cost) if float(cost).is_integer() else float(cost))
 
 
 def metric_reason(problem: Problem, file: Path, asked: str) -> str:
-    """Why the metric is what it is; the rule is that of `ndsvrp.read`."""
+    """Return why `ndsvrp.read` chose the metric."""
     if asked != "auto":
         return "as asked"
     if file.suffix.lower() == ".npz":
@@ -68,7 +68,7 @@ def metric_reason(problem: Problem, file: Path, asked: str) -> str:
 
 
 def headline(problem: Problem, asked: str, instances: int | None = None) -> str:
-    """One line that says what a problem is, or what the first of a set is."""
+    """Return one line about a problem, or about a set and its first problem."""
     words = [variant_of(problem).title, amount(problem.customers, "customer")]
     words += [summary for constraint in CONSTRAINTS if (summary := constraint.summary(problem))]
     words.append(f"metric {problem.metric}" + (" (auto)" if asked == "auto" else ""))

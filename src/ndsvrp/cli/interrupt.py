@@ -1,4 +1,4 @@
-"""Ctrl-C ends a search, and never the writing of what it found."""
+"""Ctrl-C ends a search, but never the writing of its result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Interrupts:
-    """While entered, Ctrl-C raises KeyboardInterrupt once, and only inside `searching`; elsewhere it is remembered."""
+    """Makes Ctrl-C raise KeyboardInterrupt once, and only inside `searching`; elsewhere it only sets `asked`."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -18,7 +18,7 @@ class Interrupts:
         self._before: Any = None
 
     def __enter__(self) -> Interrupts:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, as with nohup
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if it is ignored, as with nohup
             self._before = signal.signal(signal.SIGINT, self._handle)
         return self
 
@@ -28,7 +28,7 @@ class Interrupts:
 
     @contextmanager
     def searching(self) -> Iterator[None]:
-        """The stretch in which Ctrl-C takes effect at once."""
+        """Let Ctrl-C take effect at once."""
         self._searching = True
         try:
             yield

@@ -1,4 +1,4 @@
-"""`nds models`: what is shipped, and where each came from."""
+"""The command `nds models`: the shipped models and how they were trained."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ndsvrp import models
 from ndsvrp.cli.formatting import Facts, amount, console, number, print_facts, say
 from ndsvrp.errors import NdsError
 
-if TYPE_CHECKING:  # it brings in torch, which other commands do without
+if TYPE_CHECKING:  # imports torch, which other commands do not need
     from ndsvrp.policy.model_file import ModelCard, ModelFile
 
 HEAD = ("name", "problems", "sizes", "trained for", "validation", "commit", "first weights")
@@ -23,15 +23,16 @@ def models_command(
     model: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME|PATH]", help="Show one in detail: a name, a .safetensors or .json file, a training run."
+            metavar="[NAME|PATH]",
+            help="Show this one in detail: a name, a .safetensors or .json file, a training run.",
         ),
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="NAME", help="Write that one as NAME.safetensors and NAME.json, in half precision."),
+        typer.Option(metavar="NAME", help="Write that model as NAME.safetensors and NAME.json, in half precision."),
     ] = None,
 ) -> None:
-    """List the models that are shipped and where each came from; 'nds solve --model NAME' uses one."""
+    """List the shipped models and how they were trained; 'nds solve --model NAME' uses one."""
     if model is not None:
         from ndsvrp.policy.model_file import load_model, read_model_file, save_model
 
@@ -102,7 +103,7 @@ def _facts(file: ModelFile) -> Facts:
 
 
 def duration(seconds: float) -> str:
-    """`45 s`, `12.0 min`, `3.5 h`, `2.1 days`."""
+    """Return `45 s`, `12.0 min`, `3.5 h` or `2.1 days`."""
     for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= length * (2 if unit == "days" else 1):
             return f"{seconds / length:.1f} {unit}"
@@ -118,7 +119,7 @@ def _sizes(card: ModelCard) -> str:
 
 
 def _figures(validation: dict[str, Any], lead: str = "") -> Facts:
-    """Figures by name; tables within tables are joined by dots."""
+    """Return figures by name; names of nested tables are joined by dots."""
     figures: Facts = []
     for name, value in validation.items():
         if isinstance(value, dict):

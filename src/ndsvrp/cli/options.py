@@ -15,9 +15,14 @@ from ndsvrp.search.settings import Settings
 _HELP = {name: sentence for record in (Settings, Request) for name, _, sentence in describe(record)}
 
 
+def option(metavar: str, text: str, *flags: str, panel: str | None = None, **more: Any) -> Any:
+    """Return an option with its help, in a panel of the help page."""
+    return typer.Option(*flags, metavar=metavar, help=text, rich_help_panel=panel, **more)
+
+
 def request_option(name: str, metavar: str, panel: str, **more: Any) -> Any:
     """Return the option for a field of `Request`, which has the help."""
-    return typer.Option(metavar=metavar, help=_HELP[name], rich_help_panel=panel, **more)
+    return option(metavar, _HELP[name], panel=panel, **more)
 
 
 InstanceFile = Annotated[
@@ -26,13 +31,12 @@ InstanceFile = Annotated[
 ]
 Round = Annotated[
     str,
-    typer.Option(
-        "--round",
-        metavar="RULE",
-        help=f"How distances are rounded: auto, {', '.join(Metric)}. "
+    option(
+        "RULE",
+        f"How distances are rounded: auto, {', '.join(Metric)}. "
         "auto: the convention of the file (X: round, time windows: dimacs, .npz: none).",
+        "--round",
     ),
 ]
-Index = Annotated[
-    int | None, typer.Option("--index", min=0, metavar="I", help="Index of the instance in an .npz set, from 0.")
-]
+Index = Annotated[int | None, option("I", "Index of the instance in an .npz set, from 0.", "--index", min=0)]
+RowFile = Annotated[Path | None, option("FILE.jsonl", "Append a row per measurement.")]

@@ -1,4 +1,4 @@
-"""Where results go. Paths are checked before the search begins, and files appear whole or not at all."""
+"""Files of results. Paths are checked before the search begins; a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUMMARY = ("instance", "cost", "distance", "lost_prizes", "routes", "unserved",
 
 
 def check_paths(instance: Path, *outputs: Path | None) -> None:
-    """Refuse paths that cannot be written, that are the same, or that would overwrite the instance."""
+    """Raise for paths that cannot be written, are equal, or would overwrite the instance."""
     given = [path for path in outputs if path is not None]
     for i, path in enumerate(given):
         check_writable(path)
@@ -43,17 +43,17 @@ class Files:
     plot: Path | None = None
 
     def check(self, instance: Path, problem: Problem) -> None:
-        """Raise now for whatever would fail later."""
+        """Raise now for what would fail after the search."""
         check_paths(instance, self.solution, self.json, self.plot)
         if self.plot is not None:
-            from ndsvrp.plot.style import check_format  # matplotlib: not for those who draw nothing
+            from ndsvrp.plot.style import check_format  # imports matplotlib
 
             check_format(self.plot)
             if problem.coordinates is None:
                 raise NdsError(f"'{problem.name}' has no coordinates, only distances: --plot cannot draw it")
 
     def write(self, result: Result) -> tuple[list[Path], NdsError | None]:
-        """Write them all; one that fails does not keep the others from being written, and is the error returned."""
+        """Write all files, also after an error. Return the files written and the first error."""
         errors: list[NdsError] = []
         written = []
         for path, write in ((self.solution, _write_solution), (self.json, write_result), (self.plot, _write_plot)):
@@ -75,7 +75,7 @@ class Folder:
     json: Path | None = None
 
     def prepare(self, instance: Path) -> None:
-        """Make the folder, or raise now for whatever would fail later."""
+        """Make the folder, or raise now for what would fail after the search."""
         check_paths(instance, self.json)
         if self.folder is None:
             return
@@ -88,7 +88,7 @@ class Folder:
         check_writable(self.folder / "summary.csv")
 
     def write(self, index: int, results: Sequence[Result], rows: Sequence[dict[str, Any]]) -> None:
-        """Write the newest result and bring the summary up to date."""
+        """Write the newest result and update the summary."""
         if self.folder is not None:
             if results and rows[-1]["cost"] is not None:
                 _write_solution(self.folder / f"{index:04d}.sol", results[-1])
@@ -103,7 +103,7 @@ class Folder:
 
 
 def summary_row(index: int, result: Result) -> dict[str, Any]:
-    """One line of the summary."""
+    """Return the line of a result in the summary."""
     report = result.report
     values = (
         index, plain_number(report.cost), plain_number(report.distance), plain_number(report.lost_prizes),
@@ -114,7 +114,7 @@ def summary_row(index: int, result: Result) -> dict[str, Any]:
 
 
 def failed_row(index: int, unserved: int, seed: int) -> dict[str, Any]:
-    """The line of an instance for which no feasible solution was found."""
+    """Return the line of an instance without a feasible solution."""
     return dict.fromkeys(SUMMARY) | {"instance": index, "unserved": unserved, "seed": seed, "stopped": "no solution"}
 
 

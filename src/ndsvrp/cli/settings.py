@@ -1,4 +1,4 @@
-"""`nds settings`: every setting of a search or of a training run, from the place where it is defined."""
+"""The command `nds settings`: every setting of a search or of a training run, generated from its definition."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TRAINING_HEAD = ("field", "default", "what it is")
 
 def settings_command(
     training: Annotated[
-        bool, typer.Option("--training", help="Those of a training configuration, by table of its file.")
+        bool, typer.Option("--training", help="List the fields of a training configuration instead, by table.")
     ] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="As a page of the documentation.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of the documentation.")] = False,
 ) -> None:
-    """List every search setting with its value for either solver; 'nds solve --set NAME=VALUE' changes one."""
+    """List every search setting with its value for both solvers; 'nds solve --set NAME=VALUE' changes one."""
     if markdown:
         print(training_page() if training else page(), end="")
         return
@@ -46,13 +46,13 @@ def _table(head: tuple[str, ...], content: Sequence[tuple[str, ...]]) -> Table:
 
 
 def rows() -> list[tuple[str, str, str, str]]:
-    """(name, value for nds, value for sisr, sentence) of every setting."""
+    """Return (name, value for nds, value for sisr, sentence) of every setting."""
     sisr = settings.sisr()
     return [(name, _show(default), _show(getattr(sisr, name)), text) for name, default, text in describe(Settings)]
 
 
 def training_rows() -> dict[str, list[tuple[str, str, str]]]:
-    """(name, default, sentence) of every field of a training configuration, by table of its file."""
+    """Return (name, default, sentence) of every field of a training configuration, by table."""
     from ndsvrp.train.config import TABLES, Source
 
     return {
@@ -62,7 +62,7 @@ def training_rows() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def training_page() -> str:
-    """docs/training-settings.md."""
+    """Return docs/training-settings.md."""
     lines = [
         "# Training settings",
         "",
@@ -77,7 +77,7 @@ def training_page() -> str:
 
 
 def page() -> str:
-    """docs/settings.md."""
+    """Return docs/settings.md."""
     lines = [
         "# Search settings",
         "",

@@ -16,7 +16,7 @@ import typer
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.cli.formatting import Facts, amount, console, cost_of, headline, number, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
-from ndsvrp.cli.options import Index, InstanceFile, Round, request_option
+from ndsvrp.cli.options import Index, InstanceFile, Round, option, request_option
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Watch, watch
 from ndsvrp.engine.device import has_compiled
@@ -45,28 +45,18 @@ def solve_command(
     file: InstanceFile,
     time: Annotated[
         float | None,
-        typer.Option(
-            metavar="S",
-            help=f"Seconds to search each instance, start solutions included; {DEFAULT_SECONDS:g} without any limit.",
-            rich_help_panel=_LIMITS,
+        option(
+            "S",
+            f"Seconds to search each instance, start solutions included; {DEFAULT_SECONDS:g} without any limit.",
+            panel=_LIMITS,
         ),
     ] = None,
-    iterations: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Iterations to search.", rich_help_panel=_LIMITS)
-    ] = None,
-    target: Annotated[
-        float | None, typer.Option(metavar="COST", help="Stop at this cost or below.", rich_help_panel=_LIMITS)
-    ] = None,
+    iterations: Annotated[int | None, option("N", "Iterations to search.", panel=_LIMITS, min=1)] = None,
+    target: Annotated[float | None, option("COST", "Stop at this cost or below.", panel=_LIMITS)] = None,
     patience: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Stop after N iterations without a better solution.", rich_help_panel=_LIMITS
-        ),
+        int | None, option("N", "Stop after N iterations without a better solution.", panel=_LIMITS, min=1)
     ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Same seed, same result, for any number of threads."),
-    ] = 0,
+    seed: Annotated[int, option("N", "Same seed, same result, for any number of threads.", min=0)] = 0,
     solver: Annotated[str, request_option("solver", "NAME", _HOW)] = "auto",
     ruin: Annotated[str | None, request_option("ruin", "NAME", _HOW)] = None,
     model: Annotated[str | None, request_option("model", "NAME|PATH", _HOW)] = None,
@@ -76,45 +66,31 @@ def solve_command(
     chains: Annotated[int | None, request_option("chains", "N", _HOW, min=1)] = None,
     together: Annotated[
         int,
-        typer.Option(
+        option(
+            "N",
+            "Instances of a set searched side by side, with N times the seconds: fills a GPU, or all cores, where one "
+            "instance would not.",
+            panel=_HOW,
             min=1,
-            metavar="N",
-            help="Instances of a set searched side by side, with N times the seconds: fills a GPU, or all cores, where "
-            "one instance would not.",
-            rich_help_panel=_HOW,
         ),
     ] = 1,
     changes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Change a search setting; 'nds settings' lists them.",
-            rich_help_panel=_HOW,
-        ),
+        option("NAME=VALUE", "Change a search setting; 'nds settings' lists them.", "--set", panel=_HOW),
     ] = None,
     round_: Round = "auto",
     index: Index = None,
-    init: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.sol", help="Start from this solution.", rich_help_panel=_FILES),
-    ] = None,
+    init: Annotated[Path | None, option("FILE.sol", "Start from this solution.", panel=_FILES)] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.sol",
-            help="Write the solution; for a set, a folder for 0000.sol, 0001.sol, … and summary.csv.",
-            rich_help_panel=_FILES,
+        option(
+            "FILE.sol",
+            "Write the solution; for a set, a folder for 0000.sol, 0001.sol, … and summary.csv.",
+            panel=_FILES,
         ),
     ] = None,
-    json: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write result, plan, trace and versions.", rich_help_panel=_FILES),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.png", help="Draw the routes (.png, .svg, .pdf).", rich_help_panel=_FILES),
-    ] = None,
+    json: Annotated[Path | None, option("FILE", "Write result, plan, trace and versions.", panel=_FILES)] = None,
+    plot: Annotated[Path | None, option("FILE.png", "Draw the routes (.png, .svg, .pdf).", panel=_FILES)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the cost; one per line for a set.")] = False,
 ) -> None:
     """Solve an instance, or every instance of an .npz set.

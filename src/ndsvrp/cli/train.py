@@ -1,4 +1,4 @@
-"""`nds train`: a run on the screen."""
+"""The command `nds train`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ndsvrp.cli.formatting import amount, console, print_facts, say
+from ndsvrp.cli.options import option
 from ndsvrp.errors import NdsError
 
 if TYPE_CHECKING:
@@ -20,37 +21,25 @@ STOPPED = {"instances": "all instances seen", "time": "time limit", "interrupted
 
 
 def train_command(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="What to train and how; see configs/.")],
-    time: Annotated[
-        float | None, typer.Option(metavar="S", help="Stop after so many seconds, with a checkpoint to resume from.")
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Go on from the newest whole checkpoint of this run.")
-    ] = None,
-    init: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL", help="Begin with the weights of a model, by name or path, of any size or problem."
-        ),
-    ] = "",
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where checkpoints and log go; by default out/CONFIG.")
-    ] = None,
+    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="The configuration; see configs/.")],
+    time: Annotated[float | None, option("S", "Stop after so many seconds, with a checkpoint to resume from.")] = None,
+    resume: Annotated[Path | None, option("DIR", "Continue from the newest complete checkpoint of this run.")] = None,
+    init: Annotated[str, option("MODEL", "Start from the weights of a model of any size or problem.")] = "",
+    out: Annotated[Path | None, option("DIR", "Folder for checkpoints and log; by default out/CONFIG.")] = None,
     device: Annotated[
-        str, typer.Option(metavar="NAME", help="Where the network runs: auto, cpu, cuda. auto: a GPU if there is one.")
+        str, option("NAME", "Device of the network: auto, cpu, cuda. auto: a GPU if there is one.")
     ] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Cores to use, all by default.")] = None,
+    threads: Annotated[int | None, option("N", "Cores to use, all by default.", min=1)] = None,
     changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="TABLE.NAME=VALUE", help="Change a field of the configuration: train.batch=32."),
+        list[str] | None, option("TABLE.NAME=VALUE", "Change a field of the configuration: train.batch=32.", "--set")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last checkpoint alone.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the last checkpoint.")] = False,
 ) -> None:
-    """Train a deconstruction policy.
+    """Train a policy.
 
     Ctrl-C ends the run after the batch, with a checkpoint. Several GPUs or machines: torchrun … -m ndsvrp train …
     """
-    from ndsvrp.train.config import read_config  # with it comes torch: other commands need not wait for that
+    from ndsvrp.train.config import read_config  # imports torch, which other commands do not need
     from ndsvrp.train.run import train
 
     if time is not None and not 0 < time < float("inf"):
@@ -81,7 +70,7 @@ def _print_end(outcome: Outcome, *, quiet: bool) -> None:
 
 
 class _Screen:
-    """A live line per batch on a terminal, a plain line now and then elsewhere; validations stay."""
+    """Shows batches as a live line on a terminal, as plain lines elsewhere; lines of validations stay."""
 
     def __init__(self, *, quiet: bool) -> None:
         target = console(stderr=True)
@@ -99,7 +88,7 @@ class _Screen:
             self._live.stop()
 
     def show(self, kind: str, row: dict[str, Any]) -> None:
-        """A row of the log."""
+        """Show a row of the log."""
         if self._quiet:
             return
         if kind == "run":
@@ -123,7 +112,7 @@ class _Screen:
 
 
 def batch_line(row: dict[str, Any]) -> str:
-    """What the last batch was like."""
+    """Return a line about a batch."""
     return (
         f"{row['trained_seconds']:.0f} s  {row['instances']:,} instances  {row['steps']:,} steps  "
         f"{row['problem']}{row['customers']}  cost {row['cost_before']:.3f} to {row['cost_after']:.3f}  "
@@ -132,7 +121,7 @@ def batch_line(row: dict[str, Any]) -> str:
 
 
 def validation_line(row: dict[str, Any]) -> str:
-    """Rewards relative to related removal, and the costs of short searches."""
+    """Return a line with rewards relative to related removal, and the costs of short searches."""
     parts = []
     for name, figure in row["sets"].items():
         part = f"{name} {_times(figure['reward_ratio'])}"
