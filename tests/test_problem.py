@@ -1,4 +1,4 @@
-"""The gate: what a Problem refuses and in which words, and what it guarantees once it stands."""
+"""What a `Problem` refuses, with which message, and what it guarantees."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from ndsvrp.errors import EngineError
 
+NEARLY = 0.999  # part of the tolerance of `check` that ticks use; the rest is for the rounding of float64
+
 Floats = npt.NDArray[np.float64]
 
 

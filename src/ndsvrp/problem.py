@@ -192,13 +192,11 @@ class Problem:
         ticks = self.metric.ticks(rows)
         broken = np.abs(rows * self.metric.scale - ticks) > np.clip(1e-9 * np.abs(ticks), 1e-9, 1e-3)
         unit = {1: "a whole number", 10: "a multiple of 0.1", 1000: "a multiple of 0.001"}[self.metric.scale]
-
-        def message(i: int) -> str:
-            return f"{rows[i][broken[i]][0]:g} is not {unit}, as the metric '{self.metric}' needs (use 'none')"
-
-        if broken.any() and values.ndim == 0:
-            raise InstanceError(message(0), field=field)
-        refuse(field, np.asarray(broken.any(axis=1)), message)
+        refuse(
+            field,
+            np.asarray(broken.any(axis=1)).reshape(values.shape[:1]),
+            lambda i: f"{rows[i][broken[i]][0]:g} is not {unit}, as the metric '{self.metric}' needs (use 'none')",
+        )
         whole = (ticks / self.metric.scale + 0.0).reshape(values.shape)  # + 0.0: no -0.0
         whole.flags.writeable = False
         return whole

@@ -180,7 +180,7 @@ def test_result(tmp_path):
     path = tmp_path / "a.json"
     write_result(path, a_result())
     read_back = json.loads(path.read_text())
-    # 0 → 1: 5, 1 → 3: √(3² + 1²) = 3.16… → 3.1, 3 → 0: 5; customer 2 is left out: 7
+    # 0 → 1: 5, 1 → 3: √(3² + 1²) = 3.16… → 3.1, 3 → 0: 5; customer 2 is unserved: 7
     assert {key: read_back[key] for key in list(read_back)[:15]} == {
         "problem": {"name": "toytw", "customers": 3, "metric": "dimacs"},
         "cost": 20.1,

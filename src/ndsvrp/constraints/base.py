@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ndsvrp.engine.ticks import Ticks
     from ndsvrp.problem import Problem
 
-NEARLY = 0.999  # part of the tolerance of `check` that ticks use; the rest is for the rounding of float64
-
 Facts = list[tuple[str, str]]  #: rows of two columns for `nds info`
 _Value = TypeVar("_Value")
 
@@ -152,9 +150,11 @@ class Constraint:
 
 
 def refuse(field: str, broken: npt.NDArray[np.bool_], message: Callable[[int], str]) -> None:
-    """Raise InstanceError for the first node whose entry of `broken` is set."""
+    """Raise InstanceError for the first node whose entry of `broken` is set. broken: (N+1,), or () for the problem."""
     if np.any(broken):
         node = int(np.argmax(broken))
+        if np.ndim(broken) == 0:
+            raise InstanceError(message(node), field=field)
         who = "depot" if node == 0 else f"customer {node}"
         raise InstanceError(f"{message(node)} ({who})", field=field, node=node)
 

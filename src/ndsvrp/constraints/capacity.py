@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndsvrp.constraints.base import (
-    NEARLY,
-    Constraint,
-    Facts,
-    Field,
-    Input,
-    Violation,
-    Visits,
-    per_node,
-    refuse,
-    zero_at_depot,
-)  # fmt: skip
+from ndsvrp.constraints.base import Constraint, Facts, Field, Input, Violation, Visits, per_node, refuse, zero_at_depot
 from ndsvrp.errors import InstanceError
-from ndsvrp.metric import Floats, power_of_two
+from ndsvrp.metric import NEARLY, Floats, power_of_two
 from ndsvrp.text import number, spread, summary
 
 if TYPE_CHECKING:

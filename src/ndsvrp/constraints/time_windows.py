@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.constraints.base import (
-    NEARLY,
-    Constraint,
-    Facts,
-    Field,
-    Input,
-    Violation,
-    Visits,
-    per_node,
-    refuse,
-    zero_at_depot,
-)  # fmt: skip
-from ndsvrp.metric import Floats, Metric
+from ndsvrp.constraints.base import Constraint, Facts, Field, Input, Violation, Visits, per_node, refuse, zero_at_depot
+from ndsvrp.metric import NEARLY, Floats, Metric
 from ndsvrp.text import spread, summary
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ndsvrp.constraints.base import NEARLY
 from ndsvrp.constraints.prizes import DEAR
 from ndsvrp.constraints.time_windows import EVER
 from ndsvrp.engine.device import INSTANCE
 from ndsvrp.engine.packed import Packed, PackedGroup, near_by_points, room_of
 from ndsvrp.engine.placement import Kind, Shape
 from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN
+from ndsvrp.metric import NEARLY
 from ndsvrp.problem import FLOAT_TOLERANCE, Problem
 
 FIELDS: Any = INSTANCE.fields  # type and place of each

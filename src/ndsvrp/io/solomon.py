@@ -1,7 +1,6 @@
 """Solomon and Gehring–Homberger text files (`.txt`).
 
-Not read by `vrplib`, which turns every number with decimals in such a file into -1. The constraint records name the
-columns: `Field.solomon`.
+The constraint records name the columns: `Field.solomon`.
 """
 
 from __future__ import annotations

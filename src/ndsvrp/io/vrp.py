@@ -1,7 +1,7 @@
 """VRPLIB files (`.vrp`).
 
-`outline` finds fields and sections, `vrplib` reads the tables, the constraint records say which belong to them
-(`Field.section`, `Field.header`), and `Problem` validates the values.
+`outline` finds fields and sections, the constraint records say which belong to them (`Field.section`,
+`Field.header`), and `Problem` validates the values.
 
 The depot may be any node of the file; it becomes index 0, and the other nodes become customers 1 … N in
 the order of their numbers. With the depot as node 1, as usual, node i of the file is customer i - 1.
@@ -146,17 +146,11 @@ def _whole(file_outline: Outline, name: str, at_least: int) -> int:
 def _tables(file_outline: Outline, n: int) -> dict[str, Floats]:
     """Return the tables, float64, row i for node i + 1. Shapes are checked here, values in `Problem`."""
     present = [file_outline.sections[name] for name in COLUMNS if name in file_outline.sections]
-    order = {section.name: _rows(section, COLUMNS[section.name], n) for section in present}
-    lines = [line for s in present for line in (s.title, *(" ".join(row.words) for row in s.rows))]
-    from vrplib.parse import parse_vrplib  # only files of this kind need it
-
-    parsed = parse_vrplib("\n".join(lines), compute_edge_weights=False)
-    tables = {name: np.asarray(parsed[name.lower()], dtype=np.float64) for name in order}
-    return {name: table[order[name]] for name, table in tables.items()}
+    return {section.name: _table(section, COLUMNS[section.name], n) for section in present}
 
 
-def _rows(section: Section, columns: int, n: int) -> list[int]:
-    """Return the position of each node's row. Every node must have one, with the right number of numbers."""
+def _table(section: Section, columns: int, n: int) -> Floats:
+    """Return the numbers of each node: (n,) or (n, columns). Every node must have one row of so many numbers."""
     found: dict[int, int] = {}
     for position, (words, line) in enumerate(section.rows):
         node = count(words[0])
@@ -174,7 +168,8 @@ def _rows(section: Section, columns: int, n: int) -> list[int]:
     if len(found) != n:
         missing = next(node for node in range(1, n + 1) if node not in found)
         raise section.fault(f"{amount(len(found), 'row')}, DIMENSION is {n} (node {missing} is missing)")
-    return [found[node] for node in range(1, n + 1)]
+    rows = [section.rows[found[node]].words[1:] for node in range(1, n + 1)]
+    return np.array(rows, dtype=np.float64).reshape(n if columns == 1 else (n, columns))
 
 
 def _depot(file_outline: Outline, n: int) -> int:
