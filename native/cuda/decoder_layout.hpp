@@ -1,21 +1,23 @@
-// What the decoder's kernels agree on: decoder_tiles.cu writes it, decode.cu reads it.
+// Layout of the decoder's operands in memory: decoder_tiles.cu writes them, decode.cu reads them.
 #pragma once
 #include "tiles.hpp"
 
 namespace nds {
 inline namespace NDS_ISA {
 
-constexpr i32 kWidthTiles = NDS_WIDTH / 16;      // also heads: a head is 16 to_float
-constexpr i32 kSeedTiles = NDS_SEED_WIDTH / 16;  // of the layer that the seed goes into
-// Tiles in and out of 16 units of it, read some ahead; the last of them are not used.
-constexpr i32 kSeedAhead = 6, kSeedTurn = (2 * kWidthTiles + kSeedAhead) / kSeedAhead * kSeedAhead;
+constexpr i32 kWidthTiles = NDS_WIDTH / 16;      // also the number of heads: a head has 16 channels
+constexpr i32 kSeedTiles = NDS_SEED_WIDTH / 16;  // of the hidden layer of the seed residual
+// Tiles for 16 hidden units of the seed residual, those into the units before those out of them,
+// padded to a multiple of the prefetch depth.
+constexpr i32 kSeedPrefetch = 6;
+constexpr i32 kSeedStride = (2 * kWidthTiles + kSeedPrefetch) / kSeedPrefetch * kSeedPrefetch;
 
-// Layers in the order of their use: right sides, and biases as four numbers per lane of a row.
+// Where layers begin, in the order of their use: B fragments, and biases in tiles of 16.
 struct Layers {
   static constexpr i32 gru = 0, query = gru + 3 * kWidthTiles * kWidthTiles,
                        combine = query + kWidthTiles * kWidthTiles,
                        seed = combine + kWidthTiles * kWidthTiles,
-                       end = seed + kSeedTiles * kSeedTurn;
+                       end = seed + kSeedTiles * kSeedStride;
 };
 struct Biases {
   static constexpr i32 gru = 0, query = 3 * kWidthTiles, combine = query + kWidthTiles,
@@ -23,9 +25,8 @@ struct Biases {
                        end = seed_out + kWidthTiles;
 };
 
-// A customer: where it is, and its route, -1 if none.
 struct __align__(16) CustomerInfo {
-  float x, y, route, unused;
+  float x, y, route, unused;  // route: -1 if unserved
 };
 
 }  // namespace NDS_ISA

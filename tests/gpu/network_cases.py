@@ -129,7 +129,7 @@ class Case:
             return (chances @ parts[2]).transpose(1, 2).reshape(batch, nodes, width)
 
         expected, (slope,) = self.slopes(formula, slopes, projected)
-        assert self.make.attends(nodes, width, heads, gradient=gradient)
+        assert self.make.supports_attention(nodes, width, heads, gradient=gradient)
         out, logarithms = self.make.attention(projected, heads)
         # Chances are rounded to 2^-9, and so is the result; of many numbers one is off by several of these.
         assert far([out], [expected]) < 2**-8

@@ -80,15 +80,22 @@ def test_says_what_teacher_forcing_says(case: str) -> None:
     assert (said - forced).abs().mean() < 0.03 * removals
 
 
-@pytest.mark.parametrize("sets", [1, 2])
-def test_shapes(monkeypatch: pytest.MonkeyPatch, sets: int) -> None:
+@pytest.mark.parametrize("row_tiles", [1, 2])
+def test_shapes(monkeypatch: pytest.MonkeyPatch, row_tiles: int) -> None:
     """Whatever warps and blocks rollouts are spread over, they select the same."""
     policy, inputs = network(), solved("cvrp", 70, 2)
     whole = decode(policy, inputs, 90, 4)[0]
-    monkeypatch.setattr(fused_decoder, "SETS", sets)
-    of_set = FusedDecoder(policy, EmulatedDevice())._bytes(70)
-    for fit, processors, blocks in ((1, 1, 6), (2, 1, 3), (4, 1, 2), (100, 1, 1), (100, 4, 2), (100, 12, 6 // sets)):
-        device = EmulatedDevice(shared_limit=fit * of_set, multiprocessors=processors)
+    monkeypatch.setattr(fused_decoder, "ROW_TILES", row_tiles)
+    tile_bytes = FusedDecoder(policy, EmulatedDevice())._row_tile_bytes(70)
+    for fit, processors, blocks in (
+        (1, 1, 6),
+        (2, 1, 3),
+        (4, 1, 2),
+        (100, 1, 1),
+        (100, 4, 2),
+        (100, 12, 6 // row_tiles),
+    ):
+        device = EmulatedDevice(shared_limit=fit * tile_bytes, multiprocessors=processors)
         removed, said, forced = decode(policy, inputs, 90, 4, device=device)
         assert device.launched[-1][0] == "decode" and device.launched[-1][2] == 2 * blocks
         assert torch.equal(removed, whole)

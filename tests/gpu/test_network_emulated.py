@@ -37,7 +37,7 @@ def case() -> Case:
 def test_norm(
     case: Case, monkeypatch: pytest.MonkeyPatch, batch: int, nodes: int, width: int, skip: int, kept: bool
 ) -> None:
-    monkeypatch.setattr(kernels, "KEPT", 100_000 if kept else 0)
+    monkeypatch.setattr(kernels, "MAX_KEPT_BYTES", 100_000 if kept else 0)
     case.norm(batch, nodes, width, skip)
 
 
@@ -48,8 +48,8 @@ def test_cards_with_less_shared_memory(nodes: int) -> None:
 
 
 def test_more_nodes_than_the_layers_are_for() -> None:
-    assert Kernels(EmulatedDevice()).reads(20_001) and not Kernels(EmulatedDevice()).reads(30_001)
-    assert not Kernels(EmulatedDevice(shared_limit=101_376)).reads(12_300)
+    assert Kernels(EmulatedDevice()).supports_nodes(20_001) and not Kernels(EmulatedDevice()).supports_nodes(30_001)
+    assert not Kernels(EmulatedDevice(shared_limit=101_376)).supports_nodes(12_300)
 
 
 @pytest.mark.parametrize(("rows", "width"), [(1, 8), (7, 40), (33, 512), (900, 32)])
@@ -63,7 +63,7 @@ def test_relu(case: Case, rows: int, width: int) -> None:
 def test_message(
     case: Case, monkeypatch: pytest.MonkeyPatch, batch: int, nodes: int, width: int, kind: str, kept: bool
 ) -> None:
-    monkeypatch.setattr(kernels, "KEPT", 100_000 if kept else 0)
+    monkeypatch.setattr(kernels, "MAX_KEPT_BYTES", 100_000 if kept else 0)
     case.message(batch, nodes, width, kind)
 
 
@@ -87,7 +87,7 @@ def test_attention_in_parts(
     case: Case, monkeypatch: pytest.MonkeyPatch, batch: int, nodes: int, heads: int, spread: float
 ) -> None:
     """Of nodes that are not in shared memory all at once, and with exponentials that float32 does not have."""
-    monkeypatch.setattr(kernels, "STAGED", 64)
+    monkeypatch.setattr(kernels, "STAGED_NODES", 64)
     case.attention(batch, nodes, heads, spread, gradient=False)
 
 

@@ -3,7 +3,7 @@
     python tests/gpu/time_network.py [NODES] [--change FILE OLD NEW]...
 
 With a change, kernels are compiled from sources in which NEW stands for OLD, so that variants can be compared:
-`--change decode.cu "kByHand = 2" "kByHand = 1"`.
+`--change decoder_attention.hpp "kPolynomialOf8 = 2" "kPolynomialOf8 = 1"`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def time_kernels(case: Case, batch: int, nodes: int) -> None:
         "attention backward": (lambda: make.attention_backward(g, three, heard, logarithms, HEADS), 8),
         "attention of torch": (lambda: F.scaled_dot_product_attention(*heads), 4),
     }
-    if not make.attends(nodes, WIDTH, HEADS, gradient=True):
+    if not make.supports_attention(nodes, WIDTH, HEADS, gradient=True):
         del timed["attention backward"]
     for name, (function, passes) in timed.items():
         took = microseconds(function)
@@ -111,15 +111,15 @@ def time_network(case: Case, nodes: int) -> None:
 
 
 def time_selections(case: Case, nodes: int) -> None:
-    """All of a rollout, and without the encoder; by sets of 16 rollouts in a warp."""
+    """All of a rollout, and without the encoder; by row tiles of a warp."""
     network, device = case.network(NetworkConfig()), torch.device("cuda")
     for batch, rollouts in ((128, 200), (256, 128)):
         inputs = case.inputs(batch, nodes)
         numbers = RandomNumbers.from_generator(
             np.random.default_rng(1), batch, rollouts, 15, network.config.seed_bits
         ).to(device)
-        for sets in fused_decoder.WARPS:
-            fused_decoder.SETS = sets
+        for row_tiles in fused_decoder.MAX_WARPS:
+            fused_decoder.ROW_TILES = row_tiles
             select = fused_decoder.FusedDecoder(network, case.make.device)
 
             def sample(select: Any = select, inputs: Any = inputs, numbers: Any = numbers) -> None:
@@ -131,7 +131,7 @@ def time_selections(case: Case, nodes: int) -> None:
                     network.embed(inputs)
 
             both, first = microseconds(sample, 3), microseconds(embed, 3)
-            name = f"{rollouts} rollouts, {sets} sets"
+            name = f"{rollouts} rollouts, {row_tiles} row tiles"
             print(f"{batch:4} x {nodes:5}  {name:20} {both:8.1f} us, without encoder {both - first:8.1f}")
 
 

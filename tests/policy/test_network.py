@@ -275,7 +275,7 @@ def test_gru_is_that_of_torch() -> None:
     )  # fmt: skip
     x, hidden = torch.randn(2, 5, 3, 12, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        ours = network.recall(network.gru_input(x), hidden)
+        ours = network.gru_step(network.gru_input(x), hidden)
         theirs = cell(x.flatten(0, 1), hidden.flatten(0, 1)).view_as(x)
     assert torch.allclose(ours, theirs, rtol=0, atol=1e-6)
 

@@ -39,7 +39,7 @@ PLAN = np.dtype(
 )  # struct Plan of block.hpp
 RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
 
-OF_NETWORK = ("attention", "decode", "decoder_tiles", "network", "rollout_random")  # compiled with fused multiply-add
+OF_NETWORK = ("attention", "decode", "decoder_tiles", "normalization", "pointwise", "rollout_random", "route_layers")
 SPIN, PAUSE = 0.02, 0.0002  # seconds: so long the GPU is waited for without a pause, then with pauses so long
 COMPILERS = 4  # threads
 CAPABILITY = 8  # compute capability that the kernels need: bfloat16, reductions over a warp

@@ -1,7 +1,7 @@
 """The network of the paper's section 4.3: an encoder of instance and solution, a decoder that selects customers.
 
 Shapes: B problems, N customers, R rollouts of M customers each, Q queries (rollouts, or rollouts x steps), D the
-width. Nodes are 0 … N with the depot first in the encoder; the decoder knows customers alone, 0 … N-1.
+width. The encoder numbers nodes 0 … N, the depot first; the decoder numbers customers 0 … N-1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Norm(nn.Module):
 
 
 def feed_forward(width: int, hidden: int) -> nn.Sequential:
-    """Two linear layers with a ReLU in between."""
+    """Return two linear layers with a ReLU in between."""
     return nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, width))
 
 
@@ -54,8 +54,8 @@ class Attention(nn.Module):
     def forward(self, h: Tensor) -> Tensor:
         """(B, N+1, D) to the same."""
         query, keys, values = (split_heads(part, self.heads) for part in self.project(h).chunk(3, dim=-1))
-        heard = join_heads(F.scaled_dot_product_attention(query, keys, values))
-        h = self.norm(h + self.combine(heard))
+        heads = join_heads(F.scaled_dot_product_attention(query, keys, values))
+        h = self.norm(h + self.combine(heads))
         h = self.norm_after(h + self.feed_forward(h))
         return h
 
@@ -80,7 +80,7 @@ class MessagePassing(nn.Module):
 
 
 class TourEncoding(nn.Module):
-    """h' = Norm(h + FF(ReLU(W4 [h; mean of h over the route]))); a customer in no route hears zeros."""
+    """h' = Norm(h + FF(ReLU(W4 [h; mean of h over the route]))); zeros for an unserved customer."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class TourEncoding(nn.Module):
     def forward(self, h: Tensor, inputs: Inputs) -> Tensor:
         """(B, N+1, D) to the same."""
         h = h.float()
-        index = inputs.route + 1  # 0: in no route, which the depot is too
+        index = inputs.route + 1  # 0: the depot and unserved customers
         served = (index > 0).to(h.dtype)
         of_route = index[..., None].expand_as(h)
         tours = torch.zeros_like(h).scatter_add(1, of_route, h * served[..., None])  # at most N routes: N+1 rows
@@ -105,20 +105,20 @@ class TourEncoding(nn.Module):
 
 
 class Memory(NamedTuple):
-    """What the decoder reads, of customers alone."""
+    """What the decoder reads of the customers."""
 
     keys: Tensor  #: (B, heads, N, D / heads)
     values: Tensor  #: (B, heads, N, D / heads)
     pointers: Tensor  #: (B, D, N)
-    gates: Tensor  #: (B, N, 3 D) what each customer would feed into the GRU; (B, N, 0) where nobody will ask
-    first_gates: Tensor  #: (3 D,) what is fed before the first selection
+    gates: Tensor  #: (B, N, 3 D) W x + b of each customer as input of the GRU; (B, N, 0) where it is not needed
+    first_gates: Tensor  #: (3 D,) the same before the first selection
     coordinates: Tensor  #: (B, N, 2)
     matrix: Tensor | None  #: (N, N)
     route: Tensor  #: (B, N)
 
 
 class Network(nn.Module):
-    """The deconstruction policy. `forward` is the probability of given rollouts; `rollout.sample` samples some."""
+    """The ruin policy. `forward` returns the probability of given rollouts; `rollout.sample` samples new ones."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class Network(nn.Module):
         self.tour_encoding = TourEncoding(config) if config.tour_encoding else None
         self.after = nn.ModuleList(Attention(config) for _ in range(config.layers_after))
 
-        self.start = nn.Parameter(torch.zeros(width))  # in place of a customer before the first selection
+        self.start = nn.Parameter(torch.zeros(width))  # input of the GRU before the first selection
         self.gru_input = nn.Linear(width, 3 * width)
         self.gru_hidden = nn.Linear(width, 3 * width)
         self.query = nn.Linear(width, width, bias=False)
@@ -146,27 +146,27 @@ class Network(nn.Module):
     # --- encoder -----------------------------------------------------------------------------
 
     def embed(self, inputs: Inputs, between: Callable[[], None] = lambda: None) -> Tensor:
-        """(B, N, D): the customers in their problem and their solution.
+        """Return the embeddings (B, N, D) of the customers in their problem and solution.
 
         `between` is called before every layer, and may raise.
         """
-        if (make := fused.select_kernels(self, inputs.nodes)) is not None:
-            return fused.encode(make, self, inputs, between)
+        if (kernels := fused.select_kernels(self, inputs.nodes)) is not None:
+            return fused.encode(kernels, self, inputs, between)
         h = torch.cat([self.embed_depot(inputs.nodes[:, :1]), self.embed_customer(inputs.nodes[:, 1:])], dim=1)
         for layer in self.before:
             between()
             h = layer(h)
-        of_solution = [self.message_passing, self.tour_encoding]
-        for reader in reversed(of_solution) if self.config.tour_first else of_solution:
-            if reader is not None:
-                h = reader(h, inputs)
+        route_layers = [self.message_passing, self.tour_encoding]
+        for route_layer in reversed(route_layers) if self.config.tour_first else route_layers:
+            if route_layer is not None:
+                h = route_layer(h, inputs)
         for layer in self.after:
             between()
             h = layer(h)
         return h[:, 1:]
 
     def encode(self, inputs: Inputs, between: Callable[[], None] = lambda: None) -> Memory:
-        """Embed the customers, and prepare what every step of decoding needs of them; `between` as for `embed`."""
+        """Embed the customers and prepare what every decoding step reads; `between` as in `embed`."""
         return self._memory(self.embed(inputs, between), inputs)
 
     def _memory(self, h: Tensor, inputs: Inputs, *, gates: bool = True) -> Memory:
@@ -179,8 +179,11 @@ class Network(nn.Module):
 
     # --- decoder -----------------------------------------------------------------------------
 
-    def recall(self, gates: Tensor, hidden: Tensor) -> Tensor:
-        """One step of the GRU (Cho et al. 2014): gates (B, R, 3 D) of the customer selected last, hidden (B, R, D)."""
+    def gru_step(self, gates: Tensor, hidden: Tensor) -> Tensor:
+        """Return the next hidden state (B, R, D) of the GRU (Cho et al. 2014).
+
+        gates: (B, R, 3 D), of the customer selected last; hidden: (B, R, D).
+        """
         input_reset, input_update, input_new = gates.chunk(3, dim=-1)
         hidden_reset, hidden_update, hidden_new = self.gru_hidden(hidden).chunk(3, dim=-1)
         update = torch.sigmoid(input_update + hidden_update)
@@ -188,16 +191,16 @@ class Network(nn.Module):
         return new + update * (hidden - new)
 
     def logits(self, memory: Memory, hidden: Tensor, seeds: Tensor, allowed: Tensor, last: Tensor | None) -> Tensor:
-        """(B, Q, N) float32, -inf where not allowed.
+        """Return the logits (B, Q, N) float32, -inf where not allowed.
 
         hidden: (B, Q, D); seeds: (B, Q, bits); allowed: (B, Q, N) bool;
-        last: (B, Q) the customer selected before, -1 if none; None: nowhere any.
+        last: (B, Q) the customer selected last, -1 if none; None: none in any rollout.
         """
         query = split_heads(self.query(hidden), self.config.heads)
         keys, values = memory.keys, memory.values
-        heard = F.scaled_dot_product_attention(query.to(keys.dtype), keys, values, attn_mask=allowed[:, None])
-        glimpse = self.combine(join_heads(heard))
-        # The residual that makes rollouts differ by their seed (PolyNet, Hottung et al. 2025).
+        heads = F.scaled_dot_product_attention(query.to(keys.dtype), keys, values, attn_mask=allowed[:, None])
+        glimpse = self.combine(join_heads(heads))
+        # The residual by which rollouts differ (PolyNet, Hottung et al. 2025).
         seeded = torch.cat([glimpse, seeds.to(glimpse.dtype)], dim=-1)
         glimpse = glimpse + self.seed_out(F.relu(self.seed_in(seeded)))
         learning = memory.pointers.requires_grad and memory.pointers.dtype == torch.bfloat16
@@ -205,54 +208,54 @@ class Network(nn.Module):
         scores = scores / math.sqrt(self.config.width)
         logits = self.config.clip * torch.tanh(scores)
         if self.config.distance_term and last is not None:
-            logits = logits + self._nearness(memory, last)
+            logits = logits + self._distance_term(memory, last)
         return logits.masked_fill(~allowed, -math.inf)
 
-    def _nearness(self, memory: Memory, last: Tensor) -> Tensor:
-        """-beta d(last, j) sqrt(N) + gamma [same route]; 0 before the first selection."""
+    def _distance_term(self, memory: Memory, last: Tensor) -> Tensor:
+        """Return -beta d(last, j) sqrt(N) + gamma [same route], (B, Q, N); 0 before the first selection."""
         seen, last = last >= 0, last.clamp(min=0)
         if memory.matrix is not None:
-            away = memory.matrix[last]
+            distance = memory.matrix[last]
         else:
             here = pick(memory.coordinates, last)
-            away = torch.linalg.vector_norm(here[:, :, None] - memory.coordinates[:, None], dim=-1)
+            distance = torch.linalg.vector_norm(here[:, :, None] - memory.coordinates[:, None], dim=-1)
         route = memory.route.gather(1, last)
         same = (route[..., None] == memory.route[:, None]) & (route[..., None] >= 0)
-        term = -self.beta * math.sqrt(away.shape[-1]) * away + self.gamma * same
+        term = -self.beta * math.sqrt(distance.shape[-1]) * distance + self.gamma * same
         return term * seen[..., None]
 
     def _states(self, memory: Memory, chosen: Tensor) -> Tensor:
-        """(B, R, M, D) of the GRU before each selection of chosen (B, R, M)."""
+        """Return the GRU states (B, R, M, D) before each selection of chosen (B, R, M)."""
         batch, rollouts, steps = chosen.shape
         hidden = memory.gates.new_zeros(batch, rollouts, self.config.width)
         gates = memory.first_gates.expand(batch, rollouts, -1)
         states = []
         for m in range(steps):
-            hidden = self.recall(gates, hidden)
+            hidden = self.gru_step(gates, hidden)
             states.append(hidden)
             gates = pick(memory.gates, chosen[:, :, m])
         return torch.stack(states, dim=2)
 
     def forward(self, inputs: Inputs, removed: Tensor, seeds: Tensor) -> Tensor:
-        """(B, R) log-probability of rollouts, by teacher forcing: all steps at once but for the GRU.
+        """Return the log-probabilities (B, R) of rollouts by teacher forcing: only the GRU goes step by step.
 
         removed: (B, R, M) int64 customers 1 … N; seeds: (B, R, bits) float32.
         """
         batch, rollouts, steps = removed.shape
         chosen = removed - 1
-        if (make := fused.select_kernels(self, inputs.nodes)) is not None:
+        if (kernels := fused.select_kernels(self, inputs.nodes)) is not None:
             h = self.embed(inputs)
             memory = self._memory(h, inputs, gates=False)
-            states = fused.states(make, self, h, chosen)
+            states = fused.gru_states(kernels, self, h, chosen)
         else:
             memory = self.encode(inputs)
             states = self._states(memory, chosen)
-        # Selected in step m, or never: allowed up to then.
+        # The step in which each customer is selected, `steps` if in none: it is allowed until then.
         customers = memory.pointers.shape[2]
-        numbers = torch.arange(steps, device=chosen.device)
+        step = torch.arange(steps, device=chosen.device)
         selected = torch.full((batch, rollouts, customers), steps, device=chosen.device)
-        selected = selected.scatter(2, chosen, numbers.expand_as(chosen))
-        allowed = selected[:, :, None] >= numbers[:, None]  # (B, R, M, N) before each step
+        selected = selected.scatter(2, chosen, step.expand_as(chosen))
+        allowed = selected[:, :, None] >= step[:, None]  # (B, R, M, N) before each step
         last = torch.cat([torch.full_like(chosen[:, :, :1], -1), chosen[:, :, :-1]], dim=2)
 
         queries = rollouts * steps
@@ -263,20 +266,20 @@ class Network(nn.Module):
             allowed.reshape(batch, queries, customers),
             last.reshape(batch, queries),
         )
-        chances = torch.log_softmax(logits, dim=-1).gather(2, chosen.reshape(batch, queries, 1))
-        return chances.reshape(batch, rollouts, steps).sum(dim=2)
+        log_probabilities = torch.log_softmax(logits, dim=-1).gather(2, chosen.reshape(batch, queries, 1))
+        return log_probabilities.reshape(batch, rollouts, steps).sum(dim=2)
 
 
 def pick(rows: Tensor, index: Tensor) -> Tensor:
-    """(B, Q, D) rows (B, N, D) at index (B, Q)."""
+    """Return rows (B, Q, D) of (B, N, D) at index (B, Q)."""
     return rows.gather(1, index[..., None].expand(-1, -1, rows.shape[-1]))
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
-    """(B, Q, D) to (B, heads, Q, D / heads)."""
+    """Reshape (B, Q, D) to (B, heads, Q, D / heads)."""
     return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
 
 
 def join_heads(x: Tensor) -> Tensor:
-    """(B, heads, Q, D / heads) to (B, Q, D)."""
+    """Reshape (B, heads, Q, D / heads) to (B, Q, D)."""
     return x.transpose(1, 2).flatten(-2)

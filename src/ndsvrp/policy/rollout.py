@@ -1,6 +1,6 @@
 """Sampling from the network: K rollouts of M selections for every problem of a batch.
 
-Randomness is an input: the seeds tell rollouts apart, one uniform number decides each selection.
+Random numbers are inputs: a seed vector per rollout, a uniform number per selection.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from ndsvrp.policy.kernels import kernels_for
 from ndsvrp.policy.network import Network, pick
 from ndsvrp.policy.random_numbers import RandomNumbers
 
-PART = 20_000  # rollouts x customers that a thread works on at once: what stays in its caches
+PART = 20_000  # rollouts x customers of a part of the batch: what fits into the caches of a core
 
 
 class Rollouts(NamedTuple):
-    """What was selected."""
+    """Sampled rollouts."""
 
     removed: Tensor  #: (B, K, M) int64 customers 1 … N, in the order of their selection
     log_probability: Tensor  #: (B, K) float32
 
 
 class Sampler:
-    """Samples from a network: in bfloat16, in one kernel and as CUDA graphs on a GPU, in float32 on a CPU.
+    """Samples from a network: on a GPU in bfloat16, with one kernel in a CUDA graph, on a CPU in float32.
 
-    On a CPU the batch is cut into parts of a fixed size, each the work of one thread: that is faster than threads
-    within every operation, and rounding cannot depend on how many there are.
+    On a CPU the batch is split into parts of a fixed size, one thread each. This is faster than several threads within
+    every operation, and rounding does not depend on the number of threads.
     """
 
     def __init__(self, network: Network) -> None:
@@ -48,7 +48,7 @@ class Sampler:
     def __call__(
         self, inputs: Inputs, numbers: RandomNumbers, *, threads: int = 1, deadline: float | None = None
     ) -> Rollouts | None:
-        """Roll the policy out. None if the deadline (of `time.perf_counter`) passed meanwhile."""
+        """Sample rollouts. Return None if the deadline (of `time.perf_counter`) passes meanwhile."""
         rollouts = self._roll_out(inputs, numbers, threads, deadline)
         if rollouts is None or inputs.nodes.device.type == "cpu":
             return rollouts
@@ -57,7 +57,7 @@ class Sampler:
     def customers(
         self, inputs: Inputs, numbers: RandomNumbers, *, threads: int = 1, deadline: float | None = None
     ) -> Tensor | None:
-        """The same, but only who was selected: (B, K, M) int32, what an engine takes."""
+        """Sample rollouts, and return only the removed customers, (B, K, M) int32 as engines take them."""
         rollouts = self._roll_out(inputs, numbers, threads, deadline)
         return None if rollouts is None else rollouts.removed.to(torch.int32, copy=True)
 
@@ -78,7 +78,7 @@ class Sampler:
 
     @cached_property
     def _fused(self) -> FusedDecoder | None:
-        """The kernel, if it can be compiled here and is written for such a network."""
+        """The fused decoder, or None if it does not support the network or cannot be compiled."""
         if not supports(self.network.config):
             message = "no kernel selects customers for a network of this shape: plain operations do, which takes longer"
             warnings.warn(message, NdsWarning, stacklevel=2)
@@ -110,7 +110,7 @@ class Sampler:
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Operations of this thread, and of those it starts, are spread over so many."""
+    """Set the number of threads of torch operations."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -120,21 +120,21 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 def sample(network: Network, inputs: Inputs, numbers: RandomNumbers, deadline: float | None = None) -> Rollouts | None:
-    """Roll the policy out. None if the deadline (of `time.perf_counter`) passed before the last selection."""
+    """Sample rollouts. Return None if the deadline (of `time.perf_counter`) passes before the last selection."""
 
-    def look_at_the_clock() -> None:
+    def check_deadline() -> None:
         if _is_over(deadline):
             raise _Late
 
     try:
         with torch.no_grad():
-            return _sample(network, inputs, numbers, look_at_the_clock)
+            return _sample(network, inputs, numbers, check_deadline)
     except _Late:
         return None
 
 
 class _Late(Exception):  # noqa: N818  # not an error
-    """Time is up."""
+    """The deadline has passed."""
 
 
 def _sample(network: Network, inputs: Inputs, numbers: RandomNumbers, between: Callable[[], None]) -> Rollouts:
@@ -148,10 +148,10 @@ def _sample(network: Network, inputs: Inputs, numbers: RandomNumbers, between: C
     selected = []
     for m in range(removals):
         between()
-        hidden = network.recall(gates, hidden)
-        chances = torch.softmax(network.logits(memory, hidden, seeds, allowed, last), dim=-1)
-        last = invert(chances, uniforms[:, :, m])
-        total += chances.gather(2, last[..., None])[..., 0].log()
+        hidden = network.gru_step(gates, hidden)
+        probabilities = torch.softmax(network.logits(memory, hidden, seeds, allowed, last), dim=-1)
+        last = invert(probabilities, uniforms[:, :, m])
+        total += probabilities.gather(2, last[..., None])[..., 0].log()
         allowed.scatter_(2, last[..., None], False)
         gates = pick(memory.gates, last)
         selected.append(last + 1)
@@ -162,10 +162,13 @@ def _is_over(deadline: float | None) -> bool:
     return deadline is not None and time.perf_counter() >= deadline
 
 
-def invert(chances: Tensor, uniforms: Tensor) -> Tensor:
-    """(B, K): the entry of chances (B, K, N) at which their running sum passes the uniform number; never one of 0."""
-    sums = chances.cumsum(dim=-1)
+def invert(probabilities: Tensor, uniforms: Tensor) -> Tensor:
+    """Return the entries (B, K) of probabilities (B, K, N) at which the running sum exceeds the uniform number.
+
+    An entry of probability 0 is never returned.
+    """
+    sums = probabilities.cumsum(dim=-1)
     whole = sums[..., -1:]
-    # Rounding must not carry a number to the end of the sums, where there may be entries of 0.
+    # A number rounded up to the total would select the last entry, even one of probability 0.
     goal = torch.minimum(uniforms[..., None] * whole, torch.nextafter(whole, torch.zeros_like(whole)))
     return torch.searchsorted(sums, goal, right=True)[..., 0]

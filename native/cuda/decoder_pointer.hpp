@@ -1,0 +1,136 @@
+// The pointer: logits of all customers, and a selection by them.
+#pragma once
+#include "decoder_sampling.hpp"
+
+namespace nds {
+inline namespace NDS_ISA {
+
+constexpr float kClip = NDS_CLIP * kLog2E;
+constexpr float kNoRoute =
+    -2.0f;  // differs from every route, and from -1, that of unserved customers
+
+// The customer that a rollout selected last.
+struct LastCustomer {
+  i32 index;          // -1: none yet
+  float x, y, route;  // route: kNoRoute if it has none
+};
+
+struct Pointer {
+  const WarpState& state;
+  const FragmentB* pointers;
+  const CustomerInfo* customer_info;
+  const float* matrix;
+  i32 customers;
+  float beta, gamma;  // of distance and of the same route, for logits to base 2
+
+  // Calls visit(q, r, chunk, logits) for the lane's eight logits of every chunk, with r = 0 for row
+  // g and r = 1 for row g + 8. `level` is subtracted from the logits.
+  template <class Visit>
+  NDS_FN void for_each_chunk(const LastCustomer (&last)[kRowTiles][2],
+                             const float (&level)[kRowTiles][2], Visit visit) const {
+    const i32 t = state.lane % 4;
+    FragmentStream<prefetch_depth(2 * kWidthTiles)> stream(pointers);
+    const CustomerInfo* here = customer_info + 2 * t;
+#pragma unroll 1
+    for (i32 chunk = 0; chunk < 2 * state.chunks; ++chunk) {
+      CustomerInfo info[8];
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) info[i] = here[i / 2 * 8 + i % 2];
+      Accumulator score[kRowTiles][2];
+#pragma unroll
+      for (i32 k = 0; k < kWidthTiles; ++k) {
+#pragma unroll
+        for (i32 half = 0; half < 2; ++half) {
+          stream.next(2 * k + half, [&](const FragmentB& fragment) {
+#pragma unroll
+            for (i32 q = 0; q < kRowTiles; ++q) {
+              if (k == 0)
+                mma(score[q][half], state.activation(q, k), fragment);
+              else
+                mma_accumulate(score[q][half], state.activation(q, k), fragment);
+            }
+          });
+        }
+      }
+      stream.advance(2 * kWidthTiles);
+      here += kPointerChunk;
+#pragma unroll
+      for (i32 q = 0; q < kRowTiles; ++q) {
+        const u32 mask = state.mask(q, chunk / 2) << chunk % 2 * 4;
+#pragma unroll
+        for (i32 r = 0; r < 2; ++r) {
+          const LastCustomer& from = last[q][r];
+          float logits[8];
+#pragma unroll
+          for (i32 i = 0; i < 8; ++i) {
+            const float raw = score[q][i / 4].at[i / 2 % 2][2 * r + i % 2];
+            float logit = kClip * fast_tanh(raw) - level[q][r];
+            if (NDS_DISTANCE_TERM) {
+              const float dx = info[i].x - from.x, dy = info[i].y - from.y;
+              const i32 c = chunk * kPointerChunk + i / 2 * 8 + 2 * t + i % 2;
+              logit -= beta *
+                       (NDS_MATRIX
+                            ? matrix[i64(most(from.index, 0)) * customers + least(c, customers - 1)]
+                            : fast_sqrt(dx * dx + dy * dy));
+              if (info[i].route == from.route) logit += gamma;
+            }
+            logits[i] = mask & 1u << (16 * r + i % 2 * 8 + 7 - i / 2) ? kMasked : logit;
+          }
+          visit(q, r, chunk, logits);
+        }
+      }
+    }
+  }
+
+  // Selects a customer for each row by its key; adds log2 of its probability to `log2_probability`.
+  // As in attention, the maximum is found and all is repeated where a sum leaves the range.
+  NDS_FN void select(const LastCustomer (&last)[kRowTiles][2], const u32 (&keys)[kRowTiles][2],
+                     i32 (&selected)[kRowTiles][2], float (&log2_probability)[kRowTiles][2]) const {
+    float level[kRowTiles][2];
+#pragma unroll
+    for (i32 i = 0; i < 2 * kRowTiles; ++i) level[i / 2][i % 2] = kClip + fmaxf(gamma, 0.0f);
+    for (bool shifted = false;; shifted = true) {
+      Sample samples[kRowTiles][2];
+#pragma unroll
+      for (i32 i = 0; i < 2 * kRowTiles; ++i)
+        samples[i / 2][i % 2].state =
+            hash_bits(keys[i / 2][i % 2] - u32(state.lane % 4 + 1) * 0x9e3779b9u);
+      for_each_chunk(last, level, [&](i32 q, i32 r, i32 chunk, const float (&logits)[8]) {
+        float weights[8];
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) weights[i] = fast_exp2(logits[i]);
+        samples[q][r].add(weights, chunk);
+      });
+      bool good = true;
+      float log2_of_sample[kRowTiles][2];
+#pragma unroll
+      for (i32 i = 0; i < 2 * kRowTiles; ++i) {
+        Sample& sample = samples[i / 2][i % 2];
+        sample.resolve(state.lane % 4);
+        sample.merge_lanes(keys[i / 2][i % 2]);
+        good = good && in_range(sample.sum);
+        selected[i / 2][i % 2] = sample.customer;
+        log2_of_sample[i / 2][i % 2] = fast_log2(sample.weight[0]) - fast_log2(sample.sum);
+      }
+      if (shifted || __ballot_sync(~0u, !good) == 0) {
+#pragma unroll
+        for (i32 i = 0; i < 2 * kRowTiles; ++i)
+          log2_probability[i / 2][i % 2] += log2_of_sample[i / 2][i % 2];
+        return;
+      }
+      float top[kRowTiles][2];
+#pragma unroll
+      for (i32 i = 0; i < 2 * kRowTiles; ++i)
+        top[i / 2][i % 2] = kMasked, level[i / 2][i % 2] = 0.0f;
+      for_each_chunk(last, level, [&](i32 q, i32 r, i32, const float (&logits)[8]) {
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) top[q][r] = fmaxf(top[q][r], logits[i]);
+      });
+#pragma unroll
+      for (i32 i = 0; i < 2 * kRowTiles; ++i) level[i / 2][i % 2] = max_over_row(top[i / 2][i % 2]);
+    }
+  }
+};
+
+}  // namespace NDS_ISA
+}  // namespace nds

@@ -1,0 +1,188 @@
+// Instance normalisation of x + y: each channel over the nodes of an instance. Activations are
+// bfloat16 in memory, float32 in registers.
+#include "bf16.hpp"
+
+using namespace nds;
+
+namespace {
+
+// A row in shared memory, in float32. Halves are swapped in every other row, so that lanes that
+// write at the same time write to different banks.
+NDS_FN float* half_of_row(char* rows, i32 row, i32 half) {
+  const i32 at = (half ^ (row & 1)) * 16 + i32(threadIdx.x) % kRowLanes * 4;
+  return reinterpret_cast<float*>(rows) + i64(row) * kBlockChannels + at;
+}
+NDS_FN void store_row(char* rows, i32 row, const float (&values)[8]) {
+#pragma unroll
+  for (i32 half = 0; half < 2; ++half) {
+    Floats4 four;
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) four.value[i] = values[4 * half + i];
+    *reinterpret_cast<Floats4*>(half_of_row(rows, row, half)) = four;
+  }
+}
+NDS_FN void load_row(char* rows, i32 row, float (&values)[8]) {
+#pragma unroll
+  for (i32 half = 0; half < 2; ++half) {
+    const Floats4 four = *reinterpret_cast<const Floats4*>(half_of_row(rows, row, half));
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) values[4 * half + i] = four.value[i];
+  }
+}
+NDS_FN void sum_of(const Bf16x8& x, const Bf16x8& y, float (&sum)[8]) {
+  float other[8];
+  unpack(x, sum);
+  unpack(y, other);
+#pragma unroll
+  for (i32 i = 0; i < 8; ++i) sum[i] += other[i];
+}
+
+}  // namespace
+
+// x, y: (B, nodes, width); out: (B, nodes - skip, width), without the first `skip` nodes; means,
+// scales: (B, width), a scale is 1 / standard deviation. kept: whether x + y is kept in shared
+// memory, (nodes, kBlockChannels) float32, or computed twice.
+extern "C" __global__ void __launch_bounds__(kThreads, 3)
+    norm_forward(const bf16* __restrict__ x, const bf16* __restrict__ y,
+                 const float* __restrict__ weight, const float* __restrict__ bias, bf16* out,
+                 float* means, float* scales, i32 nodes, i32 width, i32 skip, i32 kept) {
+  const Slice slice(width);
+  const i64 at = slice.instance * nodes * width + slice.channel;
+  char* rows = shared_memory() + kSumBytes;
+  // Sums of differences from the first row: squares of the numbers themselves would lose precision.
+  float origin[8], sums[16];
+  sum_of(load(x + at), load(y + at), origin);
+#pragma unroll
+  for (i32 i = 0; i < 16; ++i) sums[i] = 0.0f;
+  for (i32 begin = slice.row; begin < nodes; begin += kRowsAhead * kPassRows) {
+    Bf16x8 a[kRowsAhead], b[kRowsAhead];
+#pragma unroll
+    for (i32 k = 0; k < kRowsAhead; ++k) {
+      const i32 row = begin + k * kPassRows;
+      if (row < nodes)
+        a[k] = load(x + at + i64(row) * width), b[k] = load(y + at + i64(row) * width);
+    }
+#pragma unroll
+    for (i32 k = 0; k < kRowsAhead; ++k) {
+      const i32 row = begin + k * kPassRows;
+      if (row >= nodes) break;
+      float value[8];
+      sum_of(a[k], b[k], value);
+      if (kept) store_row(rows, row, value);
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) {
+        const float difference = value[i] - origin[i];
+        sums[i] += difference, sums[8 + i] += difference * difference;
+      }
+    }
+  }
+  const float* totals = sum_over_rows<2>(sums);
+  const float share = 1.0f / float(nodes);
+  float factor[8], shift[8];
+  load(weight + slice.channel, factor);
+  load(bias + slice.channel, shift);
+#pragma unroll
+  for (i32 i = 0; i < 8; ++i) {
+    const i32 channel = slice.channel + i;
+    const float difference = totals[channel % kBlockChannels] * share;
+    const float square = totals[kBlockChannels + channel % kBlockChannels] * share;
+    const float variance = square - difference * difference, mean = origin[i] + difference;
+    const float scale = fast_rsqrt(fmaxf(variance, 0.0f) + 1e-5f);
+    factor[i] *= scale;
+    shift[i] -= mean * factor[i];
+    if (slice.row == 0) {
+      means[slice.instance * width + channel] = mean;
+      scales[slice.instance * width + channel] = scale;
+    }
+  }
+  bf16* to = out + slice.instance * (nodes - skip) * width + slice.channel;
+  for (i32 row = slice.row; row < nodes; row += kPassRows) {
+    float value[8];
+    if (kept)
+      load_row(rows, row, value);
+    else
+      sum_of(load(x + at + i64(row) * width), load(y + at + i64(row) * width), value);
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) value[i] = value[i] * factor[i] + shift[i];
+    if (row >= skip) store(to + i64(row - skip) * width, pack(value));
+  }
+}
+
+// gradient: (B, nodes - skip, width) of `out`; to: (B, nodes, width), the gradient of x, which is
+// also that of y; parts: (2, B, width), gradients of weight and bias per instance. kept: whether
+// shared memory keeps (nodes, kBlockChannels) float32 normalised values, then as many bfloat16
+// gradients.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    norm_backward(const bf16* __restrict__ gradient, const bf16* __restrict__ x,
+                  const bf16* __restrict__ y, const float* __restrict__ weight,
+                  const float* __restrict__ means, const float* __restrict__ scales, bf16* to,
+                  float* parts, i32 batch, i32 nodes, i32 width, i32 skip, i32 kept) {
+  const Slice slice(width);
+  const i64 at = slice.instance * nodes * width + slice.channel;
+  const bf16* from = gradient + slice.instance * (nodes - skip) * width + slice.channel;
+  char* rows = shared_memory() + kSumBytes;
+  Bf16x8* gradients = reinterpret_cast<Bf16x8*>(rows + i64(nodes) * kBlockChannels * 4);
+  float mean[8], scale[8], sums[16];
+  load(means + slice.instance * width + slice.channel, mean);
+  load(scales + slice.instance * width + slice.channel, scale);
+#pragma unroll
+  for (i32 i = 0; i < 16; ++i) sums[i] = 0.0f;
+  for (i32 begin = slice.row; begin < nodes; begin += kRowsAhead * kPassRows) {
+    Bf16x8 a[kRowsAhead], b[kRowsAhead], c[kRowsAhead];
+#pragma unroll
+    for (i32 k = 0; k < kRowsAhead; ++k) {
+      const i32 row = begin + k * kPassRows;
+      if (row >= nodes) break;
+      a[k] = load(x + at + i64(row) * width), b[k] = load(y + at + i64(row) * width);
+      c[k] = row >= skip ? load(from + i64(row - skip) * width) : Bf16x8{};
+    }
+#pragma unroll
+    for (i32 k = 0; k < kRowsAhead; ++k) {
+      const i32 row = begin + k * kPassRows;
+      if (row >= nodes) break;
+      float value[8], given[8];
+      sum_of(a[k], b[k], value);
+      unpack(c[k], given);
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) {
+        value[i] = (value[i] - mean[i]) * scale[i];
+        sums[i] += given[i] * value[i], sums[8 + i] += given[i];
+      }
+      if (kept) {
+        store_row(rows, row, value);
+        gradients[row * kRowLanes + i32(threadIdx.x) % kRowLanes] = c[k];
+      }
+    }
+  }
+  const float* totals = sum_over_rows<2>(sums);
+  const float share = 1.0f / float(nodes);
+  float factor[8], along[8], shift[8];
+  load(weight + slice.channel, factor);
+#pragma unroll
+  for (i32 i = 0; i < 8; ++i) {
+    const i32 channel = slice.channel + i;
+    const float of_weight = totals[channel % kBlockChannels],
+                of_bias = totals[kBlockChannels + channel % kBlockChannels];
+    if (slice.row == 0) {
+      parts[slice.instance * width + channel] = of_weight;
+      parts[(batch + slice.instance) * width + channel] = of_bias;
+    }
+    factor[i] *= scale[i];
+    along[i] = factor[i] * of_weight * share, shift[i] = factor[i] * of_bias * share;
+  }
+  for (i32 row = slice.row; row < nodes; row += kPassRows) {
+    float value[8], given[8];
+    if (kept) {
+      load_row(rows, row, value);
+      unpack(gradients[row * kRowLanes + i32(threadIdx.x) % kRowLanes], given);
+    } else {
+      sum_of(load(x + at + i64(row) * width), load(y + at + i64(row) * width), value);
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) value[i] = (value[i] - mean[i]) * scale[i];
+      unpack(row >= skip ? load(from + i64(row - skip) * width) : Bf16x8{}, given);
+    }
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) value[i] = factor[i] * given[i] - shift[i] - along[i] * value[i];
+    store(to + at + i64(row) * width, pack(value));
+  }
+}
