@@ -1,4 +1,4 @@
-"""The shape of the network. Defaults live here alone; a checkpoint carries its own."""
+"""The shape of the network. All defaults are here; a checkpoint stores the values it was trained with."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ Aggregate = Literal["mean", "sum"]
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkConfig:
-    """One network. The defaults are the paper's sizes, with the distance term that the paper does not have."""
+    """The shape of a network. The defaults are the paper's, plus a distance term."""
 
     width: int = documented(128, "Numbers per node embedding.")
     heads: int = documented(8, "Attention heads.")
-    feed_forward: int = documented(512, "Hidden width of the feed-forward parts.")
-    layers_before: int = documented(2, "Attention layers that see the instance alone.")
-    layers_after: int = documented(2, "Attention layers that see the instance with its solution.")
-    message_passing: bool = documented(True, "The layer in which a customer hears from those visited before and after.")
-    tour_encoding: bool = documented(True, "The layer in which a customer hears from its whole route.")
-    tour_first: bool = documented(False, "Tour encoding before message passing: the order of the authors' code.")
-    tour_aggregate: Aggregate = documented(
-        "mean", "How a route is summed up: 'mean', or 'sum' as in the authors' code."
+    feed_forward: int = documented(512, "Hidden width of the feed-forward layers.")
+    layers_before: int = documented(2, "Attention layers before those that read the solution.")
+    layers_after: int = documented(2, "Attention layers after those that read the solution.")
+    message_passing: bool = documented(
+        True, "Use the layer that reads the previous and the next customer of the route."
     )
-    seed_bits: int = documented(10, "Bits of the seed that tells rollouts of one solution apart.")
-    seed_width: int = documented(256, "Hidden width of the part that reads the seed.")
+    tour_encoding: bool = documented(True, "Use the layer that reads all customers of the route.")
+    tour_first: bool = documented(False, "Put tour encoding before message passing, as in the authors' code.")
+    tour_aggregate: Aggregate = documented(
+        "mean", "Aggregate the customers of a route by 'mean', or by 'sum' as in the authors' code."
+    )
+    seed_bits: int = documented(10, "Bits of the seed vector, by which rollouts of one solution differ.")
+    seed_width: int = documented(256, "Hidden width of the layer that reads the seed vector.")
     clip: float = documented(10.0, "Logits are clip * tanh(score).")
     distance_term: bool = documented(
         True, "Add -beta d(last, j) sqrt(N) + gamma [same route as the last] to the logits; both learned."
     )
-    beta: float = documented(2.0, "beta before training: nearby customers go together.")
-    gamma: float = documented(0.0, "gamma before training.")
+    beta: float = documented(2.0, "Initial beta: positive values favour nearby customers.")
+    gamma: float = documented(0.0, "Initial gamma.")
 
     def __post_init__(self) -> None:
         require_record(self, RANGES)
@@ -42,7 +44,7 @@ class NetworkConfig:
 
     @classmethod
     def paper(cls, **changes: Any) -> NetworkConfig:
-        """The paper's own form: no distance term; layer order and aggregation as in its text."""
+        """Return the paper's network: no distance term, layer order and aggregation as in its text."""
         return cls(**{"distance_term": False, **changes})
 
 
