@@ -1,4 +1,5 @@
-# `make demo` solves an instance, `make test` runs all tests. Both install into .venv, and nowhere else.
+# `make demo` solves an instance, `make test` runs all tests, `make test-fast` those for everyday work. All of them install
+# into .venv, and nowhere else.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -7,7 +8,7 @@ STAMP := $(VENV)/.installed
 NATIVE := $(shell find native -name '*.hpp' -o -name '*.cpp' -o -name '*.cu')
 DEMO := X-n106-k14
 
-.PHONY: demo test lint format wheel-check build clean
+.PHONY: demo test test-fast lint format wheel-check build clean
 
 demo: $(STAMP)
 	@mkdir -p out
@@ -16,6 +17,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+test-fast: $(STAMP)
+	$(BIN)/python -m pytest -m 'not emulator and not slow and not gpu'
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

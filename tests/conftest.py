@@ -17,6 +17,15 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _compiler(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("emulator") is not None:
+        from gpu.emulated import COMPILER
+
+        if COMPILER is None:
+            pytest.skip("no C++ compiler")
+
+
+@pytest.fixture(autouse=True)
 def _no_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that are not about GPUs go the same way on a machine that has one."""
     if request.node.get_closest_marker("gpu") is None:

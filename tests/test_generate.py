@@ -361,6 +361,7 @@ def test_prize_settings() -> None:
 # --- against the paper's sets ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_statistics_of_the_papers_sets() -> None:
     # Means over the paper's test sets of 500 customers, by `python -m ndsvrp.generate.compare`.
     cvrp = means(generate("cvrp", 500, count=30, seed=1))

@@ -145,6 +145,7 @@ def test_preset_paper_with_the_policy(folder: Path, variant: str) -> None:
     assert (chosen.solver, chosen.model) == ("nds", "all")
 
 
+@pytest.mark.slow
 def test_loading_is_not_part_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, load = save_tiny(tmp_path), models.load
 

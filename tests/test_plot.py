@@ -106,6 +106,7 @@ def test_an_empty_route_is_not_drawn() -> None:
     assert len(segments(drawn["routes"])) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 10_000])
 def test_sizes(n: int, tmp_path: Path) -> None:
     (problem,) = generate("cvrp", n)

@@ -47,6 +47,7 @@ def test_parts_of_an_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows["iteration"]["seconds"] == pytest.approx(parts) and rows["iteration"]["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_search, "ROLLOUTS", 5)
     problems = generate("cvrp", 20, count=3, seed=1)
@@ -72,6 +73,7 @@ def test_getting_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["NDSVRP_CACHE"] == os.environ["CUDA_CACHE_PATH"] == str(tmp_path)
 
 
+@pytest.mark.slow
 def test_training() -> None:
     row = gpu_search.training(
         12, CpuEngine(), "cpu", batch=2, rollouts=4, iterations=3, removals=4, start_rounds=2, improvement_steps=1,

@@ -53,6 +53,7 @@ def test_resume_runs_only_what_is_missing(small_set: Path, tmp_path: Path, monke
     assert len(read_rows(out)) == 6
 
 
+@pytest.mark.slow
 def test_failures_are_rows_and_tried_again(small_set: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.jsonl"
     names = ["fakes:RAISING", "fakes:CRASHING", "fakes:FORGETFUL", "fakes:CHOOSY"]
@@ -82,6 +83,7 @@ def test_what_is_done_survives_an_interruption(small_set: Path, tmp_path: Path) 
     assert [row["cost"] for row in read_rows(out)] == [12.0]
 
 
+@pytest.mark.slow
 def test_our_own_search_several_together(small_set: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.jsonl"
     request = replace(DEFAULT, chains=2, ruin="related", settings={"rollouts": 10})

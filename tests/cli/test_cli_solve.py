@@ -140,6 +140,7 @@ def test_set_solved_together(nds, data, tmp_path):
         assert {k: v for k, v in one.items() if k != "seconds"} == {k: v for k, v in other.items() if k != "seconds"}
 
 
+@pytest.mark.slow
 def test_set_solved_together_in_time(nds, data):
     began = time.perf_counter()
     answer = nds("solve", data / "sets/cvrp100.npz", "--time", 0.3, "--together", 2)
@@ -203,6 +204,7 @@ def test_set_with_a_fleet_too_small_goes_on(nds, tmp_path):
     assert not (tmp_path / "b/0001.sol").exists()
 
 
+@pytest.mark.slow
 def test_interrupted_search_is_written(start_nds, nds, instance, tmp_path):
     out, report, picture = tmp_path / "a.sol", tmp_path / "a.json", tmp_path / "a.png"
     child = start_nds("solve", instance, "--time", 60, "--out", out, "--json", report, "--plot", picture)
@@ -222,6 +224,7 @@ def test_interrupted_search_is_written(start_nds, nds, instance, tmp_path):
     nds("check", instance, out)
 
 
+@pytest.mark.slow
 def test_interrupted_set_keeps_what_is_done(start_nds, data, tmp_path):
     child = start_nds("solve", data / "sets/cvrp100.npz", "--time", 60, "--out", tmp_path / "out")
     child.stderr.readline()
@@ -232,6 +235,7 @@ def test_interrupted_set_keeps_what_is_done(start_nds, data, tmp_path):
     assert "mean cost" in stdout
 
 
+@pytest.mark.slow
 def test_interrupted_batch_is_written(start_nds, data, tmp_path):
     child = start_nds("solve", data / "sets/cvrp100.npz", "--time", 60, "--out", tmp_path / "out", "--together", 2)
     assert child.stderr.readline().startswith("[1-2/2] iteration ")
@@ -242,6 +246,7 @@ def test_interrupted_batch_is_written(start_nds, data, tmp_path):
     assert stdout.count("iterations  interrupted\n") == 2
 
 
+@pytest.mark.slow
 def test_interrupted_before_the_search(start_nds, data, tmp_path):
     """Ctrl-C at any other time ends the command in silence."""
     child = start_nds("generate", "cvrp", "-n", 2000, "--count", 20000, "--out", tmp_path / "a.npz")
@@ -253,6 +258,7 @@ def test_interrupted_before_the_search(start_nds, data, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_nobody_reading_does_not_lose_the_result(start_nds, instance, tmp_path):
     out = tmp_path / "a.sol"
     child = start_nds("solve", instance, "--time", 1.5, "--out", out)

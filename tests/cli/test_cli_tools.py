@@ -177,6 +177,7 @@ def test_bench_of_settings_and_batches(nds, data, tmp_path):
     assert nds("bench", "gpu", "--only", "x", code=2).stderr.startswith("nds: unknown part 'x'")
 
 
+@pytest.mark.slow
 def test_bench_speed(nds, data, tmp_path):
     rows = tmp_path / "rows.jsonl"
     answer = nds("bench", "speed", "--sizes", "60", "--variants", "cvrp", "--time", 0.05, "--out", rows)
@@ -192,6 +193,7 @@ def test_bench_speed(nds, data, tmp_path):
         assert nds("bench", "speed", *wrong, code=2).stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_bench_limits(nds, tmp_path, monkeypatch):
     kinds, rows = ("vrptw", "outlier"), tmp_path / "rows.jsonl"
     monkeypatch.setattr(limits, "KINDS", kinds)

@@ -147,6 +147,7 @@ def test_a_model_to_solve_with(nds: Any, run_file: Path, tmp_path: Path, data: P
     assert file.read_text().startswith("Route #1:")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quiet", [True, False])
 def test_interrupted(start_nds: Any, tmp_path: Path, quiet: bool) -> None:
     """Ctrl-C: the batch is finished, a checkpoint written, and the exit code tells."""

@@ -37,6 +37,7 @@ def compare(instances: Instances, neighbours: int) -> Any:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES, ids=named)
 def test_the_same_bits(source: Source) -> None:
     for n, neighbours in ((1, 5), (2, 5), (3, 15), (25, 6), (60, 15)):

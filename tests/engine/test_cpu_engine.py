@@ -329,6 +329,7 @@ def test_exchange_forgets_no_best() -> None:
 # --- costs -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "source", "limited"),
     [

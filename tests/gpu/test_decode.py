@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from emulated import COMPILER, EmulatedDevice
+from emulated import EmulatedDevice
 
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
@@ -18,7 +18,7 @@ from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import start
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no compiler")
+pytestmark = pytest.mark.emulator
 NETWORK = NetworkConfig(width=32, heads=2, feed_forward=32, seed_width=48, layers_before=1, layers_after=1)
 
 

@@ -15,7 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpu import agree
-from gpu.emulated import COMPILER, EmulatedDevice
+from gpu.emulated import EmulatedDevice
 from ndsvrp import Problem, Ruin, RuinRequest, Settings, Solution
 from ndsvrp.engine import cuda as cuda_engine
 from ndsvrp.engine import device as device_module
@@ -34,7 +34,7 @@ from ndsvrp.train.states import prepare
 from ndsvrp.train.trainer import Trainer
 from parity.problems import random_problem
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+pytestmark = pytest.mark.emulator
 
 CASES = [  # every rule, distance and placement at least once
     ("cvrp", "none", "auto"),

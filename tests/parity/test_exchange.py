@@ -1,4 +1,4 @@
-"""Exchange between chains: the slow reference, the core, and the GPU's kernels where they can be emulated."""
+"""Exchange between chains: the slow reference, the core, and the emulated kernels of the GPU agree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.emulated import COMPILER, EmulatedDevice
+from gpu.emulated import EmulatedDevice
 from ndsvrp.engine.base import Engine, Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
@@ -17,6 +17,7 @@ from ndsvrp.search.start import start
 from parity.problems import random_problem
 from parity.reference import chain_key, exchange
 
+pytestmark = pytest.mark.emulator
 RANDOM = Recipe(rule="random", removals=4, all_routes=True)
 KINDS = ("cvrp", "pcvrp", "cvrp", "vrptw")
 WHICH = [2, 0, 1, 1, 2, 0, 3, 0, 2, 0, 1, 0]  # of the last problem there is one
@@ -24,8 +25,8 @@ FIRST = [0, 0, 0, 1, 1, 1, 0, 2, 2, 3, 2, 4]
 
 
 def engines() -> list[Engine]:
-    gpu: Any = EmulatedDevice() if COMPILER else None
-    return [CpuEngine(), *([CudaEngine(placement="global", device=gpu)] if gpu else [])]
+    gpu: Any = EmulatedDevice()
+    return [CpuEngine(), CudaEngine(placement="global", device=gpu)]
 
 
 def routes(engine: Engine, state: Any, best: bool = False) -> list[Any]:

@@ -119,6 +119,7 @@ LONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "recipe"), LONG, ids=[name for name, _ in LONG])
 @pytest.mark.parametrize(
     ("variant", "source", "limited"),
@@ -151,6 +152,7 @@ def test_annealed_trajectories(name: str, recipe: Recipe, variant: str, source: 
     assert sum(accepted) > 0
 
 
+@pytest.mark.slow
 def test_long_routes_are_scanned_whole() -> None:
     """Routes of more places than the core prices at once."""
     for seed, (variant, source) in enumerate([("cvrp", "none"), ("cvrp", "round"), ("pcvrp", "asymmetric")]):
@@ -295,6 +297,7 @@ def test_minus_log() -> None:
 # --- builds ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "source"), COMBINATIONS)
 def test_both_instruction_sets_agree(variant: str, source: str) -> None:
     problem = random_problem(11, variant, source, customers=120, layout="uniform", scale=1000.0)

@@ -18,6 +18,7 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.search.start import start
 from parity.problems import SOURCES, VARIANTS, random_problem
 
+pytestmark = pytest.mark.slow
 TEAMS = ("team5", "team32")
 COMBINATIONS = list(itertools.product(VARIANTS, SOURCES))
 RECIPES = [

@@ -552,6 +552,7 @@ def test_bad_configuration(changes: dict[str, Any], message: str) -> None:
 # --- gradients -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["default", "authors' code"])
 def test_gradient_of_the_loss_by_finite_differences(form: str) -> None:
     """The loss of a step of training, with rewards from the engine: what autograd finds is the slope of the slow one.

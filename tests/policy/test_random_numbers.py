@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpu.emulated import COMPILER, EmulatedDevice
+from gpu.emulated import EmulatedDevice
 from ndsvrp.counter_random import WORD, key_of, mix
 from ndsvrp.policy.random_numbers import CPU, ROUNDS, RandomNumbers, by_kernel
 
@@ -57,7 +57,7 @@ def test_by_hand(number: int) -> None:
     assert numbers.uniforms.flatten().tolist() == uniforms
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.emulator
 @pytest.mark.parametrize(
     ("first", "count", "rollouts", "removals", "bits"),
     [(0, 1, 8, 3, 5), (2**32 - 2, 4, 7, 1, 3), (2**45, 2, 40, 15, 10), (3, 2, 5, 2, 2), (9, 3, 2, 1, 1)],
@@ -67,6 +67,7 @@ def test_the_kernel_draws_the_same(first: int, count: int, rollouts: int, remova
     assert all(map(torch.equal, found, numbers_of(first, count, rollouts, removals, bits)))
 
 
+@pytest.mark.slow
 def test_mixing_is_one_to_one_and_spreads() -> None:
     """Neighbours differ in half of their bits, and no two numbers become the same."""
     words = torch.cat([torch.arange(1 << 16), WORD - torch.arange(1 << 16), torch.arange(1 << 16) << 16])
@@ -112,6 +113,7 @@ def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
     assert ((counts - 125) ** 2 / 125).sum() < 61.1  # chi-square, 31 degrees of freedom, 0.1 %
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 6])
 def test_any_two_seeds_are_as_likely_as_any_other_two(bits: int) -> None:
     """Of rollouts beside each other and of the outermost, over many instances: chi-square, 0.1 %."""
@@ -124,6 +126,7 @@ def test_any_two_seeds_are_as_likely_as_any_other_two(bits: int) -> None:
         assert chi < freedom + 3.1 * math.sqrt(2 * freedom) + 6.0
 
 
+@pytest.mark.slow
 def test_any_three_seeds_are_as_likely_as_any_other_three() -> None:
     found = seed_numbers(numbers_of(0, 100_000, 3, 1, 3))
     counts = np.bincount(found @ [64, 8, 1], minlength=512)
@@ -132,6 +135,7 @@ def test_any_three_seeds_are_as_likely_as_any_other_three() -> None:
     assert (counts > 0).sum() == 8 * 7 * 6
 
 
+@pytest.mark.slow
 def test_differences_of_seeds_of_the_default_network() -> None:
     found = seed_numbers(numbers_of(0, 20_000, 200, 1, 10))
     for a, b in ((0, 1), (0, 199), (64, 128)):

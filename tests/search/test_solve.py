@@ -129,6 +129,7 @@ def test_patience() -> None:
     assert result.iterations == result.trace[-1].iteration + 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["sisr", "nds"])
 def test_time_for_one_customer(solver: str) -> None:
     problem = Problem(coordinates=[[0, 0], [3, 4]], demand=[0, 1], capacity=1)
@@ -138,6 +139,7 @@ def test_time_for_one_customer(solver: str) -> None:
     assert 0.4 <= result.seconds <= time.perf_counter() - began < 0.4 + 0.5  # 0.1 on a machine of our own
 
 
+@pytest.mark.slow
 def test_time_for_many_customers() -> None:
     problem = uniform(3000, capacity=300)
     problem.length(0, 1)
@@ -398,6 +400,7 @@ def test_limits_of_a_result() -> None:
 # --- limited fleets --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["sisr", "nds"])
 def test_tight_fleets(solver: str) -> None:
     """Demands that fill all vehicles to the brim."""
@@ -512,6 +515,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(**fields)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:prizes above")
 @settings(max_examples=500, deadline=None, derandomize=True)
 @given(problem=problems(), seed=st.integers(0, 2**63 - 1), solver=st.sampled_from(["sisr", "nds"]))

@@ -155,6 +155,7 @@ def test_batched_functions_see_all() -> None:
     assert np.array_equal(seen[0].coordinates[3:], seen[4].coordinates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cvrp", "pcvrptw"])
 def test_the_policy_takes_a_batch(variant: str) -> None:
     """It reads each problem's own numbers, and improves all of them as well as one at a time."""

@@ -269,6 +269,7 @@ for number in range(1, 10_000):
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(tmp_path: Path) -> None:
     """What was reported as saved is there after SIGKILL, or something newer; nothing has to be left aside."""
     paths = [str(Path(__file__).parent), str(Path(__file__).parents[1])]

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gpu.drawn_cases import CPU, SOURCES, ByReference, cells_by, halved
-from gpu.emulated import COMPILER, EmulatedDevice
+from gpu.emulated import EmulatedDevice
 from ndsvrp.counter_random import key_of
 from ndsvrp.engine.batched import Instances
 from ndsvrp.generate import Clustered, generate
@@ -166,7 +166,7 @@ def test_the_exponential() -> None:
     assert halved(np.float32(0)) == 1.0 and halved(np.float32(3)) == 0.125
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.emulator
 @pytest.mark.parametrize(
     ("n", "count", "patience", "changes"),
     [
@@ -188,7 +188,7 @@ def test_the_kernel_finds_the_cells_of_the_reference(n: int, count: int, patienc
         assert len(set(row)) == n + 1 and min(row) >= 0 and max(row) < 1001**2
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.emulator
 def test_blocks_of_any_size_place_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """And so do launches of any number of them."""
     how = (150, key_of(1, 2), 3, 5, 10**6)

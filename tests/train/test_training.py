@@ -112,6 +112,7 @@ def watch(**recipe: Any) -> Watched:
 # --- it learns -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("term", [True, False], ids=["distance term", "plain"])
 @pytest.mark.parametrize("problem", ["cvrp", "vrptw", "pcvrp"])
 def test_it_learns(problem: str, term: bool) -> None:
@@ -531,6 +532,7 @@ def finish(children: list[subprocess.Popen[str]]) -> list[str]:
     return [stdout for stdout, _ in answers]
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_batch(tmp_path: Path) -> None:
     """The gradient of a step is that of one process with the whole batch; so are the advantages, scale included."""
     children = start_processes(2, "-c", f"import test_training; test_training.work({str(tmp_path)!r})")
@@ -553,6 +555,7 @@ def test_two_processes_share_a_batch(tmp_path: Path) -> None:
     assert np.concatenate([rank["costs"] for rank in ranks]) == pytest.approx(alone.costs[-1][1], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_run_of_two_processes(tmp_path: Path) -> None:
     """The command under torchrun: one log, one set of checkpoints, the weights of a run alone but for rounding."""
     settings = config(batch=4, instances=8, rollouts=4, learning_rate=1e-3)
@@ -618,6 +621,7 @@ def terminate() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [{}, {"average": 0.0, "step_every": 0}, {"warm_up": "policy", "clip_gradient": 0.0}, {"data": CURRICULUM}],
@@ -667,6 +671,7 @@ def test_resumed_with_more_instances(tmp_path: Path) -> None:
     assert bits(second.checkpoint) == bits(whole.checkpoint)
 
 
+@pytest.mark.slow
 def test_resumed_from_what_a_kill_left(tmp_path: Path) -> None:
     """The last checkpoint is broken: the one before it is taken, and the run arrives at the same weights."""
     whole = train(config(instances=12), tmp_path / "whole", threads=1)
@@ -743,6 +748,7 @@ def test_a_batch_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         )
 
 
+@pytest.mark.slow
 def test_checkpoints_of_a_run(tmp_path: Path) -> None:
     """As often as asked for; the last two, and those to be kept."""
     train(config(instances=24, checkpoint_seconds=0.0, keep=(8,)), tmp_path / "a", threads=1)
