@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from ndsvrp.errors import EngineError
 
-NEARLY = 0.999  # part of the tolerance of `check` that ticks use; the rest is for the rounding of float64
+FLOAT_TOLERANCE = 1e-6  # of `check`, relative to the horizon or the capacity, if numbers are plain floats
+NEARLY = 0.999  # part of that tolerance that ticks use; the rest is for the rounding of float64
 
 Floats = npt.NDArray[np.float64]
 

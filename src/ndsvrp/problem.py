@@ -12,9 +12,7 @@ import numpy.typing as npt
 
 from ndsvrp.constraints import CONSTRAINTS, FIELDS, Field, constraints_of, refuse
 from ndsvrp.errors import InstanceError
-from ndsvrp.metric import Floats, Metric
-
-FLOAT_TOLERANCE = 1e-6  # of the horizon or the capacity, if numbers are plain floats
+from ndsvrp.metric import FLOAT_TOLERANCE, Floats, Metric
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ndsvrp.bench.solvers import Answer, refusal
 from ndsvrp.constraints import CAPACITY, FLEET, PRIZES, TIME_WINDOWS
-from ndsvrp.metric import Floats
-from ndsvrp.problem import FLOAT_TOLERANCE, Problem
+from ndsvrp.metric import FLOAT_TOLERANCE, Floats
+from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 Ints = npt.NDArray[np.int64]

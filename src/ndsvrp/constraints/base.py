@@ -120,14 +120,14 @@ class Constraint:
         """Return the cost of leaving these customers unserved."""
         return 0.0
 
-    # --- engines: whole ticks ------------------------------------------------------------------
+    # --- engines: whole ticks. Constraints with a generator convert batches, too: `ticks.xp` is torch then ---
 
-    def largest_length(self, ticks: Ticks) -> float:
-        """Return the largest number in units of length that must fit into ticks."""
+    def largest_length(self, ticks: Ticks) -> Any:
+        """Return the largest number in units of length that must fit into ticks: one number, or (…, 1)."""
         return 0.0
 
-    def largest_time(self, ticks: Ticks) -> float:
-        """Return the largest number in units of time that must fit into ticks."""
+    def largest_time(self, ticks: Ticks) -> Any:
+        """Return the largest number in units of time that must fit into ticks: one number, or (…, 1)."""
         return 0.0
 
     def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_] | bool:

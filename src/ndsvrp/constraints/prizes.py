@@ -22,8 +22,8 @@ REQUIRED = 1 << 29  # kRequired of the core: the prize of a required customer
 DEAR = 64.0  # times the longest leg: a larger prize only says "serve if at all possible"
 
 
-def _required(xp: Any, data: Any) -> Any:
-    required = data.prize == 0
+def _required(prize: Any) -> Any:
+    required = prize == 0
     required[..., 0] = False
     return required
 
@@ -37,7 +37,7 @@ class Prizes(Constraint):
     inputs = (
         Input("has_prizes", lambda xp, data: xp.ones_like(data.demand)),
         Input("prize", lambda xp, data: data.prize / per_node(data.side())),
-        Input("required", _required),
+        Input("required", lambda xp, data: _required(data.prize)),
     )
     generator = "prizes"
 
@@ -52,21 +52,20 @@ class Prizes(Constraint):
     def lost(self, problem: Problem, unserved: npt.NDArray[np.int64]) -> float:
         return float(np.sum(_prize(problem)[unserved]))
 
-    def largest_length(self, ticks: Ticks) -> float:
-        largest = float(np.max(_prize(ticks.problem)))
-        return min(largest, DEAR * ticks.longest) if ticks.longest > 0 else largest
+    def largest_length(self, ticks: Ticks) -> Any:
+        xp, longest = ticks.xp, ticks.longest
+        largest = xp.amax(ticks.problem.prize, axis=-1, keepdims=True)
+        return xp.where(longest > 0, xp.minimum(largest, DEAR * longest), largest)
 
     def native(self, ticks: Ticks) -> dict[str, Any]:
         """Return prizes. Without prizes but with a limited fleet, all customers are required."""
-        problem = ticks.problem
+        xp, problem, most = ticks.xp, ticks.problem, ticks.most
         if self.rule not in ticks.rules:
             return {"prize": None}
-        prize = np.zeros(len(problem.demand)) if problem.prize is None else problem.prize
-        if np.max(prize) > ticks.most:
-            warnings.warn(f"prizes above {ticks.most:g} count as that much in the search", NdsWarning, stacklevel=2)
-        whole = ticks.lengths(np.minimum(prize, ticks.most))
-        whole[problem.required] = REQUIRED
-        return {"prize": whole}
+        prize = xp.zeros_like(problem.demand) if problem.prize is None else problem.prize
+        if isinstance(prize, np.ndarray) and np.max(prize) > most:
+            warnings.warn(f"prizes above {most:g} count as that much in the search", NdsWarning, stacklevel=2)
+        return {"prize": ticks.lengths(xp.where(_required(prize), REQUIRED / ticks.per_unit, xp.minimum(prize, most)))}
 
     def facts(self, problems: Sequence[Problem]) -> Facts:
         prizes = [problem.prize[1:] for problem in problems if problem.prize is not None]

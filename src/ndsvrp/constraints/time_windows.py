@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.constraints.base import Constraint, Facts, Field, Input, Violation, Visits, per_node, refuse, zero_at_depot
-from ndsvrp.metric import NEARLY, Floats, Metric
+from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY, Floats, Metric
 from ndsvrp.text import spread, summary
 
 if TYPE_CHECKING:
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 EVER = 1.001  # times the latest that a vehicle could be anywhere: a later due date is never missed
 
 
-def _since_opening(column: int) -> Any:
-    def since_opening(xp: Any, data: Any) -> Any:
-        windows = data.windows
-        opens, closes = windows[..., 0, 0], windows[..., 0, 1]
-        since = xp.clip(windows[..., column] - per_node(opens), 0.0, None)
-        return xp.minimum(since, per_node(closes - opens)) / per_node(data.time_unit())
+def _since_opening(data: Any) -> Any:
+    """Return (…, N+1, 2) windows, in time since the opening of the depot."""
+    return data.windows - data.windows[..., :1, :1]
 
-    return since_opening
+
+def _within_hours(xp: Any, data: Any, column: int) -> Any:
+    windows = _since_opening(data)
+    within = xp.minimum(xp.clip(windows[..., column], 0.0, None), windows[..., :1, 1])
+    return within / per_node(data.time_unit())
 
 
 def _service(xp: Any, data: Any) -> Any:
@@ -49,8 +50,8 @@ class TimeWindows(Constraint):
     metric = Metric.DIMACS
     inputs = (
         Input("has_windows", lambda xp, data: xp.ones_like(data.demand)),
-        Input("ready", _since_opening(0)),
-        Input("due", _since_opening(1)),
+        Input("ready", lambda xp, data: _within_hours(xp, data, 0)),
+        Input("due", lambda xp, data: _within_hours(xp, data, 1)),
         Input("service", _service),
     )
     generator = "windows"
@@ -105,8 +106,8 @@ class TimeWindows(Constraint):
                     yield Violation("windows", f"{who} is reached at {reached:g}, after {latest:g}", number)
                     break  # later stops are late because of this one
 
-    def largest_time(self, ticks: Ticks) -> float:
-        return float(np.max(_due(ticks)))
+    def largest_time(self, ticks: Ticks) -> Any:
+        return ticks.xp.amax(_due(ticks), axis=-1, keepdims=True)
 
     def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_]:
         fields = self.native(ticks)
@@ -117,17 +118,16 @@ class TimeWindows(Constraint):
 
     def native(self, ticks: Ticks) -> dict[str, Any]:
         """Return times since the opening of the depot, rounded so that what fits in ticks passes `check`."""
-        problem = ticks.problem
+        xp, problem = ticks.xp, ticks.problem
         fields: dict[str, Any] = {"ready": None, "due": None, "service": None}
         if problem.windows is not None:
-            ready = np.maximum(problem.windows[:, 0] - problem.windows[0, 0], 0.0)
             # The halves make up for the rounding of the travel times to and from a customer.
-            fields["ready"] = ticks.times(ready, np.ceil)
-            fields["due"] = ticks.times(_due(ticks), lambda due: np.floor(due - 0.5))
+            fields["ready"] = ticks.times(xp.clip(_since_opening(problem)[..., 0], 0.0, None), xp.ceil)
+            fields["due"] = ticks.times(_due(ticks), lambda due: xp.floor(due - 0.5))
         if problem.has_times:
-            service = np.zeros(len(problem.demand)) if problem.service is None else problem.service
-            fields["service"] = ticks.times(service, lambda service: np.ceil(service + 0.5))
-            fields["service"][0] = 0
+            service = xp.zeros_like(problem.demand) if problem.service is None else problem.service
+            fields["service"] = ticks.times(service, lambda service: xp.ceil(service + 0.5))
+            fields["service"][..., 0] = 0
         return fields
 
     def facts(self, problems: Sequence[Problem]) -> Facts:
@@ -150,20 +150,19 @@ def _windows(problem: Problem) -> Floats:
     return problem.windows
 
 
-def _due(ticks: Ticks) -> Floats:
-    """Return due dates since the opening of the depot, with the tolerance of `check`.
+def _due(ticks: Ticks) -> Any:
+    """Return (…, N+1) due dates since the opening of the depot, with the tolerance of `check`.
 
     None is later than a vehicle could ever be: a due date that means `any time` must not make the ticks coarse.
     """
-    problem = ticks.problem
-    windows = _windows(problem) - _windows(problem)[0, 0]
-    horizon = windows[0, 1]
-    service = 0.0 if problem.service is None else float(np.sum(np.minimum(problem.service, horizon)))
-    ready = float(np.max(windows[:, 0], where=windows[:, 0] <= horizon, initial=0.0))
-    latest = EVER * (ready + service + (problem.customers + 1) * ticks.longest_time)
-    if problem.metric.is_integer:
-        latest = float(np.ceil(latest))
-    return np.asarray(np.minimum(windows[:, 1] + NEARLY * problem.time_tolerance, latest))
+    xp, problem = ticks.xp, ticks.problem
+    windows = _since_opening(problem)
+    ready, due, horizon = windows[..., 0], windows[..., 1], windows[..., :1, 1]
+    service = xp.zeros_like(problem.demand) if problem.service is None else xp.minimum(problem.service, horizon)
+    ready = xp.amax(xp.where(ready <= horizon, ready, 0.0), axis=-1, keepdims=True)  # at least the depot's 0
+    latest = EVER * (ready + xp.sum(service, axis=-1, keepdims=True) + (problem.customers + 1) * ticks.longest_time)
+    tolerance = 0.0 if problem.has_whole_times else NEARLY * (FLOAT_TOLERANCE * horizon)
+    return xp.minimum(due + tolerance, xp.ceil(latest) if problem.metric.is_integer else latest)
 
 
 TIME_WINDOWS = TimeWindows()

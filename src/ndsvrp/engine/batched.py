@@ -24,8 +24,8 @@ from ndsvrp.engine.device import INSTANCE
 from ndsvrp.engine.packed import Packed, PackedGroup, near_by_points, room_of
 from ndsvrp.engine.placement import Kind, Shape
 from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN
-from ndsvrp.metric import NEARLY
-from ndsvrp.problem import FLOAT_TOLERANCE, Problem
+from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY
+from ndsvrp.problem import Problem
 
 FIELDS: Any = INSTANCE.fields  # type and place of each
 KINDS = {"i4": torch.int32, "u8": torch.int64, "f4": torch.float32, "f8": torch.float64}

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ class Ticks:
     """The numbers of a problem as an engine takes them. Index 0 is the depot."""
 
     problem: Problem
+    xp: ClassVar[Any] = np  #: the library of the arrays
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -68,7 +69,7 @@ class Ticks:
         parts = [self.longest, *(constraint.largest_length(self) for constraint in self.constraints)]
         if self.problem.has_times and self.problem.duration is None:
             parts.append(self._largest_time)
-        largest, metric = max(parts), self.problem.metric
+        largest, metric = max(float(np.max(part)) for part in parts), self.problem.metric
         if not metric.is_integer:
             return power_of_two(LARGEST, largest)
         if largest * metric.scale > LARGEST:
@@ -84,7 +85,8 @@ class Ticks:
 
     @cached_property
     def _largest_time(self) -> float:
-        return max(self.longest_time, *(constraint.largest_time(self) for constraint in self.constraints))
+        parts = (constraint.largest_time(self) for constraint in self.constraints)
+        return max(self.longest_time, *(float(np.max(part)) for part in parts))
 
     @cached_property
     def longest(self) -> float:
