@@ -7,12 +7,15 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 
 #include "chains.hpp"
 #include "ndsvrp/exchange.hpp"
-#include "ndsvrp/solution.hpp"
+#include "ndsvrp/gaps.hpp"
+#include "ndsvrp/layout.hpp"
 #include "neighbours.hpp"
 
 namespace nb = nanobind;
@@ -23,11 +26,6 @@ namespace {
 
 template <class T> using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
 template <class T> using Out = nb::ndarray<nb::numpy, T>;
-
-template <class T> std::vector<T> values(const std::optional<In<T>>& array) {
-  if (!array) return {};
-  return std::vector<T>(array->data(), array->data() + array->size());
-}
 
 template <class T> Out<T> array(std::vector<T>&& data, std::initializer_list<size_t> shape) {
   auto* owned = new std::vector<T>(std::move(data));
@@ -51,80 +49,162 @@ const Core& pick_core(const std::string& isa) {
   throw std::invalid_argument("no build of the core for '" + isa + "'");
 }
 
-std::shared_ptr<InstanceData> make_instance(
-    i32 capacity, i32 vehicles, In<i32> demand, std::optional<In<i32>> ready,
-    std::optional<In<i32>> due, std::optional<In<i32>> service, std::optional<In<i32>> prize,
-    std::optional<In<float>> x, std::optional<In<float>> y, float scale, i32 box_margin,
-    std::optional<In<double>> xd, std::optional<In<double>> yd, double whole_scale,
-    double whole_shift, std::optional<In<i32>> length, std::optional<In<i32>> time, i32 near_count,
-    std::optional<In<i32>> rank, In<i32> sort_weight) {
+// Fields are given by name, as declared in types.hpp; null pointers may be None. The core adds the
+// counts and the neighbour lists.
+std::shared_ptr<InstanceData> make_instance(const nb::kwargs& fields) {
   auto data = std::make_shared<InstanceData>();
-  InstanceData& d = *data;
-  d.demand.assign(demand.data(), demand.data() + demand.size());
-  d.sort_weight.assign(sort_weight.data(), sort_weight.data() + sort_weight.size());
-  d.ready = values(ready), d.due = values(due), d.service = values(service),
-  d.prize = values(prize);
-  d.x = values(x), d.y = values(y), d.xd = values(xd), d.yd = values(yd);
-  d.length = values(length), d.time = values(time), d.rank = values(rank);
-  d.in.n = i32(d.demand.size()) - 1;
-  d.in.capacity = capacity, d.in.vehicles = vehicles;
-  d.in.scale = scale, d.in.box_margin = box_margin;
-  d.in.whole_scale = whole_scale, d.in.whole_shift = whole_shift;
-  d.in.near_count = std::min(near_count, d.in.n - 1);
-  d.in.sorts = i32(d.sort_weight.size()) - 1;
-  {
-    nb::gil_scoped_release release;
-    d.near = d.length.empty() ? near_by_points(d.x, d.y, d.in.near_count)
-                              : near_by_matrix(d.length, d.in.n, d.in.near_count);
-  }
-  d.point();
+  Instance& in = data->in;
+  size_t known = 0;
+  each_field(&in, [&]<class T>(const char* name, size_t offset) {
+    if (!fields.contains(name)) return;
+    ++known;
+    const nb::handle value = fields[name];
+    T& field = *reinterpret_cast<T*>(reinterpret_cast<char*>(&in) + offset);
+    if constexpr (std::is_pointer_v<T>) {
+      if (value.is_none()) return;
+      const auto array = nb::cast<In<std::remove_const_t<std::remove_pointer_t<T>>>>(value);
+      field = data->keep(array.data(), array.size());
+    } else {
+      field = nb::cast<T>(value);
+    }
+  });
+  if (known != fields.size()) throw std::invalid_argument("an unknown field of an instance");
+  in.n = i32(nb::len(nb::handle(fields["demand"]))) - 1;
+  in.near_count = std::min(in.near_count, in.n - 1);
+  in.sorts = i32(nb::len(nb::handle(fields["sort_weight"]))) - 1;
+  if (in.time == nullptr) in.time = in.length;
+  nb::gil_scoped_release release;
+  const std::vector<i32> near = in.length == nullptr
+                                    ? near_by_points(in.x, in.y, in.n, in.near_count)
+                                    : near_by_matrix(in.length, in.n, in.near_count);
+  in.near = data->keep(near.data(), near.size());
   return data;
 }
 
-// Bytes that things take in the memory of a GPU: a solution, a chain (with its best tour and spare
-// places), what a crew has in common, what each of its teams has, the hot part of an instance, the
-// table of gaps.
-nb::tuple layout(i32 customers, bool windows, bool optional, bool points, bool whole, i32 removed,
-                 i32 routes, i32 places, bool several, i32 columns) {
-  const Sizes sizes{customers, windows, removed, routes, pool_for(customers), places};
+Recipe make_recipe(const nb::kwargs& fields) {
+  Recipe recipe{};
+  size_t known = 0;
+  each_field(&recipe, [&]<class T>(const char* name, size_t offset) {
+    ++known;
+    const nb::handle value = fields[name];
+    T& field = *reinterpret_cast<T*>(reinterpret_cast<char*>(&recipe) + offset);
+    if constexpr (std::is_same_v<T, Chance>) {
+      const double p = nb::cast<double>(value);
+      field = Chance(p >= 1.0 ? ~0u : u32(p * 4294967296.0));
+    } else if constexpr (std::is_same_v<T, float>) {
+      field = nb::cast<float>(value);
+    } else {
+      field = T(nb::cast<i32>(value));
+    }
+  });
+  if (known != fields.size()) throw std::invalid_argument("an unknown field of a recipe");
+  return recipe;
+}
+
+// The layout of a struct, as numpy.dtype takes it.
+template <class S> nb::dict dtype_of() {
+  nb::list names, formats, offsets;
+  each_field(static_cast<S*>(nullptr), [&]<class T>(const char* name, size_t offset) {
+    names.append(name);
+    offsets.append(offset);
+    if constexpr (std::is_pointer_v<T>) {
+      formats.append("u8");
+    } else if constexpr (std::is_class_v<T>) {
+      formats.append(dtype_of<T>());
+    } else {
+      const char kind = std::is_floating_point_v<T> ? 'f' : T(-1) < T(0) ? 'i' : 'u';
+      formats.append(std::string(1, kind) + std::to_string(sizeof(T)));
+    }
+  });
+  nb::dict layout;
+  layout["names"] = names, layout["formats"] = formats, layout["offsets"] = offsets;
+  layout["itemsize"] = sizeof(S);
+  return layout;
+}
+
+// Numbers by which kernels check the layout of a struct (layout.hpp).
+template <class S> std::vector<u32> numbers_of() {
+  const LayoutNumbers numbers = layout_numbers<S>();
+  return {numbers.field, numbers.field + numbers.count};
+}
+
+template <class S> void add_layout(nb::dict& layouts, const char* name) {
+  layouts[name] = nb::make_tuple(dtype_of<S>(), numbers_of<S>());
+}
+
+// Call call.operator()<R, D>() for rules and a distance that are given by name.
+using Names = std::vector<std::string>;
+template <class Call> auto with_kind(const Names& rules, const std::string& distance, Call call) {
+  const auto chosen = [&]<class Rule>() {
+    return std::find(rules.begin(), rules.end(), Rule::name) != rules.end();
+  };
+  return with_rules(Rules<>{}, AllRules{}, chosen, [&]<class R>() {
+    if (distance == Matrix::name) return call.template operator()<R, Matrix>();
+    if (distance == WholePoints::name) return call.template operator()<R, WholePoints>();
+    return call.template operator()<R, FloatPoints>();
+  });
+}
+
+template <class... Rule> Names names_of(Rules<Rule...>) { return {Rule::name...}; }
+
+// The names of the rules and of the distance of an instance, which is given as bytes. Pointers in
+// it are only compared with null.
+nb::tuple kind_of(const nb::bytes& record) {
+  Instance in;
+  if (record.size() != sizeof(in)) throw std::invalid_argument("not an instance");
+  std::memcpy(&in, record.c_str(), sizeof(in));
+  return nb::make_tuple(
+      nb::tuple(nb::cast(with_rules(in, []<class R>() { return names_of(R{}); }))),
+      with_distance(in, []<class D>() { return std::string(D::name); }));
+}
+
+// Bytes in the memory of a GPU, of: a solution; a chain (with its best tour and spare stops); what
+// a crew shares; what each of its teams has; the inputs of an instance; the table of gaps.
+nb::tuple layout(const Names& rules, const std::string& distance, i32 customers, i32 removed,
+                 i32 routes, i32 stops, bool several, i32 columns) {
+  const Sizes sizes{customers, removed, routes, pool_for(customers), stops};
   const auto bytes = [&](auto call) {
     Carver counter{nullptr, 0, 1};
     call(counter);
     return counter.used;
   };
-  Solution s;
-  Scratch scratch;
-  Places spare;
-  Hot hot;
-  const u64 solution = bytes([&](Carver& carver) { carve(carver, s, sizes); });
-  const u64 chain = bytes([&](Carver& carver) {
-    carve(carver, s, sizes);
-    carver.take<i32>(2 * (customers + 1));
-    carve(carver, spare, sizes.pool, windows);
+  return with_kind(rules, distance, [&]<class R, class D>() {
+    Chain chain;
+    Workspace work;
+    Stops spare;
+    Instance in{};
+    return nb::make_tuple(
+        bytes([&](Carver& carver) { carve<R>(carver, chain.current, sizes); }),
+        bytes([&](Carver& carver) { carve_chain<R>(carver, chain, spare, sizes); }),
+        bytes([&](Carver& carver) { carve_common<R>(carver, work, sizes); }),
+        bytes([&](Carver& carver) { carve_own<R>(carver, work, sizes, several); }),
+        bytes([&](Carver& carver) {
+          carve_inputs<R, D>(carver, in, customers + 1, [](auto*, auto*) {});
+        }),
+        bytes([&](Carver& carver) { carve_table<R>(carver, work, removed, columns); }));
   });
-  return nb::make_tuple(
-      solution, chain, bytes([&](Carver& carver) { carve_common(carver, scratch, sizes); }),
-      bytes([&](Carver& carver) { carve_own(carver, scratch, sizes, several); }),
-      bytes([&](Carver& carver) {
-        carve(carver, hot, customers + 1, windows, optional, points, whole);
-      }),
-      bytes([&](Carver& carver) { carve_table(carver, scratch, removed, columns); }));
+}
+
+// The gaps that a warp can hold, and the unserved customers that a ruin may add.
+nb::tuple limits(const Names& rules) {
+  return with_kind(rules, Matrix::name,
+                   []<class R, class>() { return nb::make_tuple(32 * kLarge<R>, R::kRetries); });
 }
 
 class Chains {
  public:
-  Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> which,
+  Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> problem_of,
          const std::string& isa, In<i64> numbers)
       : core_(pick_core(isa)),
         instances_(std::move(instances)),
-        which_(which.data(), which.data() + which.size()),
+        problem_of_(problem_of.data(), problem_of.data() + problem_of.size()),
         numbers_(numbers.data(), numbers.data() + numbers.size()) {
-    if (numbers.size() != which.size()) throw std::invalid_argument("a number per chain");
-    for (const i32 problem : which_) chains_.emplace_back(instances_.at(problem)->in);
+    if (numbers.size() != problem_of.size()) throw std::invalid_argument("a number per chain");
+    for (const i32 problem : problem_of_) chains_.emplace_back(instances_.at(problem)->in);
     for (auto& instance : instances_) largest_ = std::max(largest_, instance->in.n);
     for (auto& data : chains_) {
       core_.clear(data.in(), data.chain);
-      start_from_now(data.chain);
+      start_from_current(data.chain);
     }
   }
 
@@ -142,7 +222,7 @@ class Chains {
       while (tour.data()[end] != 0) ++end;
       core_.add_route(data.in(), data.chain, tour.data() + begin, i32(end - begin));
     }
-    start_from_now(data.chain);
+    start_from_current(data.chain);
   }
 
   // Steps made in all, by all chains; fewer than asked for if `seconds` were too few.
@@ -152,10 +232,10 @@ class Chains {
     std::atomic<i64> steps_made{0};
     const Alarm alarm(seconds, stop_);
     const i32 steps = i32(temperature.shape(1));
-    run(threads, size(), [&](Scratch* scratch, i32 i) {
+    run(threads, size(), [&](Workspace* work, i32 i) {
       ChainData& data = chains_[i];
       const i32* removed = given ? given->data() + i64(i) * steps * recipe.removals : nullptr;
-      steps_made += core_.improve(data.in(), data.chain, scratch, recipe, removed,
+      steps_made += core_.improve(data.in(), data.chain, work, recipe, removed,
                                   temperature.data() + i64(i) * steps, from, to,
                                   key(seed, iteration, i), &stop_);
     });
@@ -170,19 +250,19 @@ class Chains {
       const auto removed = [&](i32 i) {
         return given ? given->data() + i64(i) * rollouts * recipe.removals : nullptr;
       };
-      run(threads, size() * rollouts, [&](Scratch* scratch, i32 task) {
+      run(threads, size() * rollouts, [&](Workspace* work, i32 task) {
         const i32 i = task / rollouts, k = task % rollouts;
         ChainData& data = chains_[i];
-        deltas[task] = core_.evaluate(data.in(), data.chain, scratch, recipe, removed(i), k,
+        deltas[task] = core_.evaluate(data.in(), data.chain, work, recipe, removed(i), k,
                                       key(seed, iteration, i), false, &stop_);
       });
       if (keep_best) {
-        run(threads, size(), [&](Scratch* scratch, i32 i) {
+        run(threads, size(), [&](Workspace* work, i32 i) {
           const auto row = deltas.begin() + i64(i) * rollouts;
           const auto best = std::min_element(row, row + rollouts);
           ChainData& data = chains_[i];
           if (*best < 0) {
-            core_.evaluate(data.in(), data.chain, scratch, recipe, removed(i), i32(best - row),
+            core_.evaluate(data.in(), data.chain, work, recipe, removed(i), i32(best - row),
                            key(seed, iteration, i), true, &stop_);
           }
         });
@@ -195,8 +275,8 @@ class Chains {
   void exchange(In<double> reach, u64 seed, u64 iteration) {
     nb::gil_scoped_release release;
     std::vector<i64> costs;
-    for (const auto& data : chains_) costs.push_back(data.chain.now.cost);
-    const Field field{costs.data(), 1, which_.data(), size()};
+    for (const auto& data : chains_) costs.push_back(data.chain.current.cost);
+    const ChainCosts field{costs.data(), 1, problem_of_.data(), size()};
     std::vector<i32> source;
     for (i32 i = 0; i < size(); ++i) {
       source.push_back(
@@ -206,32 +286,32 @@ class Chains {
       if (source[i] == i) continue;
       Chain& chain = chains_[i].chain;
       chains_[i].copy_from(chains_[source[i]]);
-      if (chain.now.cost < chain.best_cost) start_from_now(chain);
+      if (chain.current.cost < chain.best_cost) start_from_current(chain);
     }
   }
 
   Out<i64> costs(bool best) const {
     std::vector<i64> costs;
     for (const auto& data : chains_)
-      costs.push_back(best ? data.chain.best_cost : data.chain.now.cost);
+      costs.push_back(best ? data.chain.best_cost : data.chain.current.cost);
     return array(std::move(costs), {chains_.size()});
   }
 
   Out<i32> missing(bool best) const {
     std::vector<i32> missing;
     for (const auto& data : chains_) {
-      missing.push_back(best ? data.chain.best_missing : data.chain.now.absent_required);
+      missing.push_back(best ? data.chain.best_unserved : data.chain.current.unserved_required);
     }
     return array(std::move(missing), {chains_.size()});
   }
 
   Out<i32> tour(i32 chain, bool best) {
     Chain& c = chains_.at(chain).chain;
-    if (!best || c.best_is_now) {
+    if (!best || c.best_is_current) {
       std::vector<i32> tour;
-      for (i32 r = 0; r < c.now.routes; ++r) {
-        const i32* node = c.now.at.node + c.now.first[r];
-        tour.insert(tour.end(), node + 1, node + c.now.size[r] + 2);
+      for (i32 r = 0; r < c.current.routes; ++r) {
+        const i32* node = c.current.at.node + c.current.first[r];
+        tour.insert(tour.end(), node + 1, node + c.current.size[r] + 2);
       }
       const size_t length = tour.size();
       return array(std::move(tour), {length});
@@ -247,7 +327,7 @@ class Chains {
     std::vector<i32> out(3 * plane, 0);
     std::fill(out.begin() + 2 * plane, out.end(), -1);
     for (size_t i = 0; i < chains_.size(); ++i) {
-      const Solution& s = chains_[i].chain.now;
+      const Solution& s = chains_[i].chain.current;
       for (i32 r = 0; r < s.routes; ++r) {
         const i32* node = s.at.node + s.first[r];
         for (i32 p = 1; p <= s.size[r]; ++p) {
@@ -265,18 +345,18 @@ class Chains {
   }
 
   template <class Task> void run(i32 threads, i32 count, Task task) {
-    while (i32(scratch_.size()) < std::min(threads, count)) {
-      scratch_.push_back(std::make_unique<ScratchData>(largest_, core_));
+    while (i32(work_.size()) < std::min(threads, count)) {
+      work_.push_back(std::make_unique<WorkspaceData>(largest_, core_));
     }
-    parallel(threads, count, [&](i32 worker, i32 i) { task(scratch_[worker]->scratch.data(), i); });
+    parallel(threads, count, [&](i32 worker, i32 i) { task(work_[worker]->work.data(), i); });
   }
 
   const Core& core_;
   std::vector<std::shared_ptr<InstanceData>> instances_;
   std::vector<ChainData> chains_;
-  std::vector<std::unique_ptr<ScratchData>> scratch_;
-  std::vector<i32> which_;    // the instance of each chain
-  std::vector<i64> numbers_;  // of the chains, by which random numbers are drawn
+  std::vector<std::unique_ptr<WorkspaceData>> work_;
+  std::vector<i32> problem_of_;  // the instance of each chain
+  std::vector<i64> numbers_;     // of the chains, by which random numbers are drawn
   i32 largest_ = 0;
   volatile i32 stop_ = 0;
 };
@@ -288,39 +368,33 @@ NB_MODULE(_core, m) {
       .def_prop_ro(
           "near",
           [](const InstanceData& d) {
-            return array(std::vector<i32>(d.near), {size_t(d.in.n) + 1, size_t(d.in.near_count)});
+            const size_t nodes = size_t(d.in.n) + 1, count = size_t(d.in.near_count);
+            return array(std::vector<i32>(d.in.near, d.in.near + nodes * count), {nodes, count});
           },
           nb::rv_policy::automatic);
-  m.def("make_instance", &make_instance, nb::kw_only(), "capacity"_a, "vehicles"_a, "demand"_a,
-        "ready"_a.none(), "due"_a.none(), "service"_a.none(), "prize"_a.none(), "x"_a.none(),
-        "y"_a.none(), "scale"_a, "box_margin"_a, "xd"_a.none(), "yd"_a.none(), "whole_scale"_a,
-        "whole_shift"_a, "length"_a.none(), "time"_a.none(), "near_count"_a, "rank"_a.none(),
-        "sort_weight"_a);
-  m.def("layout", &layout, nb::kw_only(), "customers"_a, "windows"_a, "optional"_a, "points"_a,
-        "whole"_a, "removed"_a, "routes"_a, "places"_a, "several"_a, "columns"_a);
+  m.def("make_instance", &make_instance);
+  m.def("kind_of", &kind_of, "record"_a);
+  m.def("layout", &layout, nb::kw_only(), "rules"_a, "distance"_a, "customers"_a, "removed"_a,
+        "routes"_a, "stops"_a, "several"_a, "columns"_a);
+  m.def("limits", &limits, "rules"_a);
   m.def("pool_for", &pool_for);
   m.attr("TEAMS") = kTeams;
+  nb::dict layouts;
+  add_layout<Instance>(layouts, "Instance");
+  add_layout<Sizes>(layouts, "Sizes");
+  add_layout<Plan>(layouts, "Plan");
+  add_layout<Record>(layouts, "Record");
+  m.attr("LAYOUTS") = layouts;
   nb::class_<Recipe>(m, "Recipe")
-      .def(
-          "__init__",
-          [](Recipe* r, i32 rule, i32 removals, float string_average, i32 string_longest,
-             float string_split, float string_depth, i32 orders, bool sorted, bool all_routes,
-             double blink, double open_route) {
-            const auto chance = [](double p) { return p >= 1.0 ? ~0u : u32(p * 4294967296.0); };
-            new (r) Recipe{
-                rule,   removals, string_average, string_longest, string_split,      string_depth,
-                orders, sorted,   all_routes,     chance(blink),  chance(open_route)};
-          },
-          nb::kw_only(), "rule"_a, "removals"_a, "string_average"_a, "string_longest"_a,
-          "string_split"_a, "string_depth"_a, "orders"_a, "sorted"_a, "all_routes"_a, "blink"_a,
-          "open_route"_a)
+      .def("__init__", [](Recipe* recipe,
+                          const nb::kwargs& fields) { new (recipe) Recipe(make_recipe(fields)); })
       .def("bytes", [](const Recipe& r) {
         return nb::bytes(reinterpret_cast<const char*>(&r), sizeof(Recipe));
       });
   nb::class_<Chains>(m, "Chains")
       .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&,
                     In<i64>>(),
-           "instances"_a, "which"_a, "isa"_a, "numbers"_a)
+           "instances"_a, "problem_of"_a, "isa"_a, "numbers"_a)
       .def_prop_ro("isa", &Chains::isa)
       .def("__len__", &Chains::size)
       .def("set_tour", &Chains::set_tour, "chain"_a, "tour"_a)

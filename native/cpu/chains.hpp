@@ -16,22 +16,16 @@
 
 namespace nds {
 
+// An instance and copies of its arrays.
 struct InstanceData {
   Instance in{};
-  std::vector<i32> demand, ready, due, service, prize, length, time, near, rank, sort_weight;
-  std::vector<float> x, y;
-  std::vector<double> xd, yd;
+  std::vector<std::shared_ptr<void>> arrays;
 
-  // Call once all vectors are filled: the view that the core reads.
-  void point() {
-    const auto set = [](auto& pointer, const auto& values) {
-      pointer = values.empty() ? nullptr : values.data();
-    };
-    set(in.demand, demand), set(in.ready, ready), set(in.due, due), set(in.service, service);
-    set(in.prize, prize), set(in.x, x), set(in.y, y), set(in.xd, xd), set(in.yd, yd);
-    set(in.length, length), set(in.near, near), set(in.rank, rank),
-        set(in.sort_weight, sort_weight);
-    in.time = time.empty() ? in.length : time.data();
+  template <class T> const T* keep(const T* data, size_t count) {
+    std::shared_ptr<T[]> copy(new T[count]);
+    std::copy(data, data + count, copy.get());
+    arrays.push_back(copy);
+    return copy.get();
   }
 };
 
@@ -45,21 +39,22 @@ inline char* aligned(std::vector<u64>& block) {
   return reinterpret_cast<char*>((at + 15) / 16 * 16);
 }
 
-// Whatever a step may do to an instance of n customers. Routes are read in groups, too.
-inline Sizes sizes_for(i32 n, bool windows) {
-  return Sizes{
-      n, windows, n + 1, 2 * (n + 1) + kBeyond, pool_for(n), kDraftPerCustomer * n + 224 + kBeyond};
+// Enough for any step on an instance of n customers. Routes are read in groups, too.
+inline Sizes sizes_for(i32 n) {
+  return Sizes{n, n + 1, 2 * (n + 1) + kBeyond, pool_for(n), kDraftPerCustomer * n + 224 + kBeyond};
 }
 
 class ChainData {
  public:
   ChainData(const Instance& in) : in_(&in) {
-    const Sizes sizes = sizes_for(in.n, in.due != nullptr);
-    Carver counter{nullptr};
-    carve(counter, chain.now, sizes);
-    block_ = block_of(counter.used);
-    Carver carver{aligned(block_)};
-    carve(carver, chain.now, sizes);
+    with_rules(in, [&]<class R>() {
+      const Sizes sizes = sizes_for(in.n);
+      Carver counter{nullptr};
+      carve<R>(counter, chain.current, sizes);
+      block_ = block_of(counter.used);
+      Carver carver{aligned(block_)};
+      carve<R>(carver, chain.current, sizes);
+    });
     tour_.resize(2 * (size_t(in.n) + 1));
     chain.best_tour = tour_.data();
   }
@@ -68,26 +63,14 @@ class ChainData {
 
   const Instance& in() const { return *in_; }
 
-  // Take over the current solution of another chain of the same instance.
+  // Continue from the current solution of another chain of the same instance.
   void copy_from(const ChainData& other) {
-    const size_t nodes = size_t(in_->n) + 1;
-    Solution& to = chain.now;
-    const Solution& from = other.chain.now;
-    const auto copy = [](auto* target, const auto* source, size_t count) {
-      if (target != nullptr) std::copy(source, source + count, target);
-    };
-    copy(to.at.node, from.at.node, from.used), copy(to.at.edge, from.at.edge, from.used);
-    copy(to.at.depart, from.at.depart, from.used), copy(to.at.latest, from.at.latest, from.used);
-    copy(to.first, from.first, nodes), copy(to.slot, from.slot, nodes),
-        copy(to.size, from.size, nodes);
-    copy(to.load, from.load, nodes), copy(to.box.inner, from.box.inner, nodes),
-        copy(to.box.leg, from.box.leg, nodes);
-    copy(to.box.left, from.box.left, nodes), copy(to.box.right, from.box.right, nodes);
-    copy(to.box.low, from.box.low, nodes), copy(to.box.high, from.box.high, nodes);
-    copy(to.route_of, from.route_of, nodes), copy(to.place_of, from.place_of, nodes);
-    copy(to.absent, from.absent, nodes), copy(to.absent_at, from.absent_at, nodes);
-    to.cost = from.cost, to.routes = from.routes, to.used = from.used;
-    to.absents = from.absents, to.absent_required = from.absent_required;
+    with_rules(*in_, [&]<class R>() {
+      copy_arrays<R>(
+          chain.current, other.chain.current, in_->n,
+          [](auto* to, const auto* from, i32 count) { std::copy(from, from + count, to); });
+    });
+    static_cast<CurrentNumbers&>(chain.current) = other.chain.current;
   }
 
   Chain chain{};
@@ -98,11 +81,11 @@ class ChainData {
   std::vector<i32> tour_;
 };
 
-// Working memory of one thread and the teams it plays, for instances of up to n customers.
-class ScratchData {
+// The workspace of one thread and its teams, for instances of up to n customers.
+class WorkspaceData {
  public:
-  ScratchData(i32 n, const Core& core) : scratch(core.teams) {
-    const Sizes sizes = sizes_for(n, true);
+  WorkspaceData(i32 n, const Core& core) : work(core.teams) {
+    const Sizes sizes = sizes_for(n);
     Carver counter{nullptr};
     lay_out(counter, sizes);
     block_ = block_of(counter.used);
@@ -110,17 +93,17 @@ class ScratchData {
     lay_out(carver, sizes);
   }
 
-  std::vector<Scratch> scratch;
+  std::vector<Workspace> work;
 
  private:
   void lay_out(Carver& carver, const Sizes& sizes) {
-    Scratch common{};
-    carve_common(carver, common, sizes);
-    if (scratch.size() > 1) carve_table(carver, common, sizes.removed, kTableColumns);
-    carve(carver, common.spare, sizes.pool, sizes.windows);
-    for (Scratch& own : scratch) {
+    Workspace common{};
+    carve_common<AllRules>(carver, common, sizes);
+    if (work.size() > 1) carve_table<AllRules>(carver, common, sizes.removed, kTableColumns);
+    carve<AllRules>(carver, common.spare, sizes.pool);
+    for (Workspace& own : work) {
       own = common;
-      carve_own(carver, own, sizes, true);
+      carve_own<AllRules>(carver, own, sizes, true);
     }
   }
 

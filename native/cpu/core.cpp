@@ -15,67 +15,55 @@
 namespace nds {
 namespace {
 
-template <class Call> auto with_distance(const Instance& in, Call call) {
-  if (in.length != nullptr) return call.template operator()<Matrix>();
-  if (in.xd != nullptr) return call.template operator()<WholePoints>();
-  return call.template operator()<FloatPoints>();
-}
-
-template <class Call> auto with_rules(const Instance& in, Call call) {
-  const bool windows = in.due != nullptr, optional = in.prize != nullptr;
-  return with_distance(in, [&]<class D>() {
-    if (windows && optional)
-      return call.template operator()<Rules<Capacity, TimeWindows, Prizes>, D>();
-    if (windows) return call.template operator()<Rules<Capacity, TimeWindows>, D>();
-    if (optional) return call.template operator()<Rules<Capacity, Prizes>, D>();
-    return call.template operator()<Rules<Capacity>, D>();
+template <class Call> auto with_all(const Instance& in, Call call) {
+  return with_rules(in, [&]<class R>() {
+    return with_distance(in, [&]<class D>() { return call.template operator()<R, D>(); });
   });
 }
 
 #ifdef NDS_TEAM
 constexpr i32 kTeamsHere = kFiberTeams;
 template <class Call>
-auto with_crew(Chain& chain, Scratch* scratch, i32 orders, const volatile i32* stop, Call call) {
-  return run_fibers(chain, scratch, orders, stop, call);
+auto with_crew(Chain& chain, Workspace* work, i32 orders, const volatile i32* stop, Call call) {
+  return run_fibers(chain, work, orders, stop, call);
 }
 #else
 constexpr i32 kTeamsHere = 1;
 template <class Call>
-auto with_crew(Chain& chain, Scratch* scratch, i32, const volatile i32* stop, Call call) {
-  return call(chain, *scratch, Alone<OneLane>{OneLane{stop}});
+auto with_crew(Chain& chain, Workspace* work, i32, const volatile i32* stop, Call call) {
+  return call(chain, *work, Alone<OneLane>{OneLane{stop}});
 }
 #endif
 
-i32 do_improve(const Instance& in, Chain& chain, Scratch* scratch, const Recipe& recipe,
+i32 do_improve(const Instance& in, Chain& chain, Workspace* work, const Recipe& recipe,
                const i32* given, const double* temperature, i32 from, i32 to, u64 key,
                const volatile i32* stop) {
-  return with_rules(in, [&]<class R, class D>() {
-    return with_crew(
-        chain, scratch, recipe.orders, stop, [&](Chain& mine, Scratch& own, auto crew) {
-          return improve<R, D>(in, mine, own, recipe, given, temperature, from, to, key, crew);
-        });
+  return with_all(in, [&]<class R, class D>() {
+    return with_crew(chain, work, recipe.orders, stop, [&](Chain& mine, Workspace& own, auto crew) {
+      return improve<R, D>(in, mine, own, recipe, given, temperature, from, to, key, crew);
+    });
   });
 }
 
-i64 do_evaluate(const Instance& in, Chain& chain, Scratch* scratch, const Recipe& recipe,
+i64 do_evaluate(const Instance& in, Chain& chain, Workspace* work, const Recipe& recipe,
                 const i32* given, i32 k, u64 key, bool keep, const volatile i32* stop) {
-  return with_rules(in, [&]<class R, class D>() {
-    return with_crew(chain, scratch, recipe.orders, stop,
-                     [&](Chain& mine, Scratch& own, auto crew) {
-                       return evaluate<R, D>(in, mine, own, recipe, given, k, key, keep, crew);
-                     });
+  return with_all(in, [&]<class R, class D>() {
+    return with_crew(chain, work, recipe.orders, stop, [&](Chain& mine, Workspace& own, auto crew) {
+      return evaluate<R, D>(in, mine, own, recipe, given, k, key, keep, crew);
+    });
   });
 }
 
 constexpr OneLane kLane{nullptr};
 
 void do_clear(const Instance& in, Chain& chain) {
-  with_rules(in, [&]<class R, class D>() { clear<R>(in, chain.now, kLane); });
+  with_all(in, [&]<class R, class D>() { clear<R>(in, chain.current, kLane); });
 }
 
 void do_add_route(const Instance& in, Chain& chain, const i32* customers, i32 size) {
-  with_rules(
-      in, [&]<class R, class D>() { add_route<R>(in, D(in), chain.now, customers, size, kLane); });
+  with_all(in, [&]<class R, class D>() {
+    add_route<R>(in, D(in), chain.current, customers, size, kLane);
+  });
 }
 
 u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }

@@ -1,16 +1,16 @@
 // What a build of the core offers to the binding: plain functions over plain data, one table per
 // instruction set.
 #pragma once
-#include "ndsvrp/types.hpp"
+#include "ndsvrp/state.hpp"
 
 namespace nds {
 
 struct Core {
   const char* name;
   i32 teams;  // a scratch for each of them goes into every call
-  i32 (*improve)(const Instance&, Chain&, Scratch*, const Recipe&, const i32* given,
+  i32 (*improve)(const Instance&, Chain&, Workspace*, const Recipe&, const i32* given,
                  const double* temperature, i32 from, i32 to, u64 key, const volatile i32* stop);
-  i64 (*evaluate)(const Instance&, Chain&, Scratch*, const Recipe&, const i32* given, i32 k,
+  i64 (*evaluate)(const Instance&, Chain&, Workspace*, const Recipe&, const i32* given, i32 k,
                   u64 key, bool keep, const volatile i32* stop);
   void (*clear)(const Instance&, Chain&);
   void (*add_route)(const Instance&, Chain&, const i32* customers, i32 size);

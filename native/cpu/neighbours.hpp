@@ -1,4 +1,4 @@
-// Neighbour lists, nearest first, truncated: what related and string removal walk along.
+// Neighbour lists, nearest first, truncated: for related and string removal.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -21,13 +21,11 @@ inline std::vector<float> strips(std::vector<float> values, i32 count) {
 
 // Customers around each customer by a grid of cells: rings of cells until enough are found nearer
 // than anything outside of them.
-inline std::vector<i32> near_by_points(const std::vector<float>& x, const std::vector<float>& y,
-                                       i32 count) {
-  const i32 n = i32(x.size()) - 1;
+inline std::vector<i32> near_by_points(const float* x, const float* y, i32 n, i32 count) {
   std::vector<i32> near(size_t(n + 1) * count, 0);
   const i32 cells = std::max(1, i32(std::sqrt(n / 4.0)));
-  const std::vector<float> across = strips({x.begin() + 1, x.end()}, cells);
-  const std::vector<float> up = strips({y.begin() + 1, y.end()}, cells);
+  const std::vector<float> across = strips({x + 1, x + n + 1}, cells);
+  const std::vector<float> up = strips({y + 1, y + n + 1}, cells);
   const auto strip_of = [cells](const std::vector<float>& lines, float value) {
     return i32(std::upper_bound(lines.begin() + 1, lines.begin() + cells, value) - lines.begin()) -
            1;
@@ -73,8 +71,8 @@ inline std::vector<i32> near_by_points(const std::vector<float>& x, const std::v
   return near;
 }
 
-// By a matrix: there and back.
-inline std::vector<i32> near_by_matrix(const std::vector<i32>& length, i32 n, i32 count) {
+// Neighbours by a matrix: the length there and back.
+inline std::vector<i32> near_by_matrix(const i32* length, i32 n, i32 count) {
   std::vector<i32> near(size_t(n + 1) * count, 0);
   std::vector<std::pair<i64, i32>> found(n);
   for (i32 c = 1; c <= n; ++c) {

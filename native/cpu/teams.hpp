@@ -114,7 +114,7 @@ struct FiberCrew {
 
 // The call once per lane, each with its own numbers and the arrays of all.
 template <class Call>
-auto run_fibers(Chain& chain, Scratch* scratch, i32 orders, const volatile i32* stop, Call call) {
+auto run_fibers(Chain& chain, Workspace* work, i32 orders, const volatile i32* stop, Call call) {
   const i32 teams = least(kFiberTeams, orders), count = teams * kFiberLanes;
   Fibers fibers(count);
   std::vector<Meeting> meetings(teams + 1);
@@ -123,21 +123,21 @@ auto run_fibers(Chain& chain, Scratch* scratch, i32 orders, const volatile i32* 
     for (auto& table : meetings[t].table) table.resize(kFiberLanes);
   }
   std::vector<Chain> chains(count, chain);
-  std::vector<Scratch> scratches;
-  for (i32 i = 0; i < count; ++i) scratches.push_back(scratch[i / kFiberLanes]);
-  using Result = decltype(call(chain, *scratch, FiberCrew{}));
+  std::vector<Workspace> works;
+  for (i32 i = 0; i < count; ++i) works.push_back(work[i / kFiberLanes]);
+  using Result = decltype(call(chain, *work, FiberCrew{}));
   std::vector<Result> results(count);
   fibers.run([&](i32 i) {
     const i32 team = i / kFiberLanes, base = team * kFiberLanes;
     const FiberCrew crew{
         {i - base, &fibers, &meetings[team], base, stop}, team, teams, &fibers, &meetings[teams]};
-    results[i] = call(chains[i], scratches[i], crew);
+    results[i] = call(chains[i], works[i], crew);
   });
   for (const Result& result : results) {
     if (result != results[0]) std::abort();
   }
   chain = chains[0];
-  for (i32 t = 0; t < teams; ++t) scratch[t] = scratches[t * kFiberLanes];
+  for (i32 t = 0; t < teams; ++t) work[t] = works[t * kFiberLanes];
   return results[0];
 }
 

@@ -7,40 +7,40 @@ using namespace nds;
 // The first solution of each chain: the tour of its problem (routes one after another, each ended
 // by a 0), tours: (problems, longest), lengths: (problems,).
 extern "C" __global__ void start_chains(const Plan* plan, const Instance* instances,
-                                        const i32* which, char* memory, Record* records,
+                                        const i32* problem_of, char* memory, Record* records,
                                         const i32* tours, const i32* lengths, i32 longest) {
-  const i32 i = i32(blockIdx.x), problem = which[i];
+  const i32 i = i32(blockIdx.x), problem = problem_of[i];
   const Warp lanes{i32(threadIdx.x), 0};
   const Instance& in = instances[problem];
-  Places spare;
+  Stops spare;
   const Store store{memory, records};
   Chain chain = chain_at(*plan, store, i, spare);
-  clear<R>(in, chain.now, lanes);
+  clear<R>(in, chain.current, lanes);
   const i32* tour = tours + i64(problem) * longest;
   for (i32 begin = 0, end = 0; end < lengths[problem]; begin = ++end) {
     while (tour[end] != 0) ++end;
-    add_route<R>(in, D(in), chain.now, tour + begin, end - begin, lanes);
+    add_route<R>(in, D(in), chain.current, tour + begin, end - begin, lanes);
   }
-  start_from_now(chain);
+  start_from_current(chain);
   chain.best_length = 0;
-  if (lanes.leads()) store_record(chain, store.records[i]);
+  if (lanes.leads()) store.records[i] = record_of(chain);
 }
 
 // Previous node, next node and route of each customer, in the rows number[i] of (rows, nodes)
 // planes that hold 0, 0, -1 where nobody is served.
 extern "C" __global__ void view_chains(const Plan* plan, const Instance* instances,
-                                       const i32* which, const i32* number, char* memory,
+                                       const i32* problem_of, const i32* number, char* memory,
                                        Record* records, i32 nodes, i32* previous, i32* next,
                                        i32* route) {
   const i32 i = i32(blockIdx.x);
   const i64 row = i64(number[i]) * nodes;
-  Places spare;
+  Stops spare;
   const Chain chain = chain_at(*plan, Store{memory, records}, i, spare);
-  const Solution& s = chain.now;
-  const i32 n = instances[which[i]].n;
+  const Solution& s = chain.current;
+  const i32 n = instances[problem_of[i]].n;
   for (i32 c = threadIdx.x; c < nodes; c += blockDim.x) {
     const i32 r = c > 0 && c <= n ? s.route_of[c] : -1;
-    const i32* here = r < 0 ? nullptr : s.at.node + s.first[r] + s.place_of[c];
+    const i32* here = r < 0 ? nullptr : s.at.node + s.first[r] + s.stop_of[c];
     previous[row + c] = r < 0 ? 0 : here[-1];
     next[row + c] = r < 0 ? 0 : here[1];
     route[row + c] = r;
@@ -49,12 +49,13 @@ extern "C" __global__ void view_chains(const Plan* plan, const Instance* instanc
 
 // Exchange, first part: the chain that each goes on from, usually itself. reach: (chains,) in
 // ticks.
-extern "C" __global__ void choose_sources(const Plan*, const i32* which, const i32* number,
+extern "C" __global__ void choose_sources(const Plan*, const i32* problem_of, const i32* number,
                                           const Record* records, const double* reach, u64 seed,
                                           u64 iteration, i32* source) {
   const i32 i = i32(blockIdx.x);
-  const Field field{&records->cost, i32(sizeof(Record) / sizeof(i64)), which, i32(gridDim.x)};
-  const i32 from = source_of(field, i, reach[i], chain_key(seed, iteration, number[i]),
+  const ChainCosts costs{&records->current.cost, i32(sizeof(Record) / sizeof(i64)), problem_of,
+                         i32(gridDim.x)};
+  const i32 from = source_of(costs, i, reach[i], chain_key(seed, iteration, number[i]),
                              Warp{i32(threadIdx.x), 0});
   if (threadIdx.x == 0) source[i] = from;
 }
@@ -62,28 +63,27 @@ extern "C" __global__ void choose_sources(const Plan*, const i32* which, const i
 // Second part, when all have chosen: each takes over the current solution of its source. No source
 // is replaced itself, and each costs less than who takes it over: no best solution needs saving.
 extern "C" __global__ void replace_chains(const Plan* plan, const Instance* instances,
-                                          const i32* which, char* memory, Record* records,
+                                          const i32* problem_of, char* memory, Record* records,
                                           const i32* source) {
   const i32 to = i32(blockIdx.x), from = source[to];
   if (from == to) return;
-  Places spare;
+  Stops spare;
   const Store store{memory, records};
   const Chain other = chain_at(*plan, store, from, spare);
   Chain chain = chain_at(*plan, store, to, spare);
-  copy_solution(chain.now, other.now, instances[which[to]].n);
-  const Solution arrays = chain.now;
-  chain.now = with_arrays(other, arrays).now;
-  if (chain.now.cost < chain.best_cost) start_from_now(chain);
+  copy_solution(chain.current, other.current, instances[problem_of[to]].n);
+  static_cast<CurrentNumbers&>(chain.current) = other.current;
+  if (chain.current.cost < chain.best_cost) start_from_current(chain);
   sync_block();  // all have read the record
-  if (threadIdx.x == 0) store_record(chain, store.records[to]);
+  if (threadIdx.x == 0) store.records[to] = record_of(chain);
 }
 
 // The best or the current tour of one chain, and its length.
 extern "C" __global__ void export_chain(const Plan* plan, char* memory, Record* records, i32 i,
                                         i32 best, i32* tour, i32* length) {
-  Places spare;
+  Stops spare;
   Chain chain = chain_at(*plan, Store{memory, records}, i, spare);
-  const bool kept = best && !chain.best_is_now;
+  const bool kept = best && !chain.best_is_current;
   const i32* saved = chain.best_tour;
   chain.best_tour = tour;
   if (kept) {

@@ -8,17 +8,17 @@ using namespace nds;
 // given: (chains, rollouts, M) or null; deltas: (chains, rollouts) in ticks; list: (chains *
 // rollouts,), listed: (1,). Far from shared memory: the rollouts of the list, or all if it is null.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
-    evaluate_rollouts(const Plan* plan, const Instance* instances, const i32* which,
-                      const i32* number, char* memory, Record* records, char* global_scratch,
+    evaluate_rollouts(const Plan* plan, const Instance* instances, const i32* problem_of,
+                      const i32* number, char* memory, Record* records, char* far_memory,
                       const i32* given, i32 rollouts, i32 total, u64 seed, u64 iteration,
                       i64* deltas, i32* list, i32* listed) {
   const auto crew = crew_of_block<BlockCrew<false>>(0);
 #if NDS_NEAR_DRAFTS
   Carver carver{shared_memory()};
 #else
-  Carver carver{global_scratch + u64(blockIdx.x) * plan->scratch_bytes};
+  Carver carver{far_memory + u64(blockIdx.x) * plan->workspace_bytes};
 #endif
-  Scratch scratch = scratch_at(carver, *plan, crew, NDS_NEAR_DRAFTS);
+  Workspace work = workspace_at(carver, *plan, crew, NDS_NEAR_DRAFTS);
   sync_block();
   const Store store{memory, records};
   const Recipe recipe = plan->recipe;
@@ -35,9 +35,9 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
 #endif
     const i32 i = task / rollouts, k = task % rollouts;
     const i32* removed = given ? given + i64(i) * rollouts * recipe.removals : nullptr;
-    const Instance& in = instances[which[i]];
-    Chain chain = chain_at(*plan, store, i, scratch.spare);
-    const i64 delta = evaluate<R, D>(in, chain, scratch, recipe, removed, k,
+    const Instance& in = instances[problem_of[i]];
+    Chain chain = chain_at(*plan, store, i, work.spare);
+    const i64 delta = evaluate<R, D>(in, chain, work, recipe, removed, k,
                                      chain_key(seed, iteration, number[i]), false, crew);
     if (threadIdx.x == 0) {
       deltas[task] = delta;

@@ -1,6 +1,6 @@
 // K reconstructions in sequence, a block per chain and a warp per order. Compiling takes long, most
 // of it for gaps.hpp: what no step of the call can ask for is left out (NDS_GAPS, NDS_BLINKS: 0).
-#include "desk.hpp"
+#include "workbench.hpp"
 
 using namespace nds;
 using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0>;
@@ -8,20 +8,20 @@ using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0>;
 // given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), which
 // adds up over the launches of a call, the first of which begins at step 0.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
-    improve_chains(const Plan* plan, const Instance* instances, const i32* which, const i32* number,
-                   char* memory, Record* records, char* global_scratch, const i32* given,
-                   const double* temperature, i32 steps, i32 from, i32 to, u64 seed, u64 iteration,
-                   u64 stop_at, i32* made) {
+    improve_chains(const Plan* plan, const Instance* instances, const i32* problem_of,
+                   const i32* number, char* memory, Record* records, char* far_memory,
+                   const i32* given, const double* temperature, i32 steps, i32 from, i32 to,
+                   u64 seed, u64 iteration, u64 stop_at, i32* made) {
   const i32 i = i32(blockIdx.x);
   if (made[i] == kFull) return;
   const Crew crew = crew_of_block<Crew>(stop_at);
   const Store store{memory, records};
-  Desk desk(*plan, instances[which[i]], store, global_scratch, i, crew);
+  Workbench bench(*plan, instances[problem_of[i]], store, far_memory, i, crew);
   const Recipe recipe = plan->recipe;
   const i32* removed = given ? given + i64(i) * steps * recipe.removals : nullptr;
-  const i32 done = improve<R, D>(desk.in, desk.chain, desk.scratch, recipe, removed,
+  const i32 done = improve<R, D>(bench.in, bench.chain, bench.work, recipe, removed,
                                  temperature + i64(i) * steps, from, to,
                                  chain_key(seed, iteration, number[i]), crew);
-  desk.put_away(store, i);
+  bench.write_back(store, i);
   if (threadIdx.x == 0) made[i] = from == 0 || done == kFull ? done : made[i] + done;
 }

@@ -1,14 +1,14 @@
 // The best of K reconstructions that evaluate.cu has weighed, carried out: apart from improve.cu,
 // as a search needs that alone, and compiling takes long.
-#include "desk.hpp"
+#include "workbench.hpp"
 
 using namespace nds;
 
 // The first of the best of deltas (chains, rollouts), if it is an improvement.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
-    keep_best(const Plan* plan, const Instance* instances, const i32* which, const i32* number,
-              char* memory, Record* records, char* global_scratch, const i32* given,
-              const i64* deltas, i32 rollouts, u64 seed, u64 iteration, i32* made) {
+    keep_best(const Plan* plan, const Instance* instances, const i32* problem_of, const i32* number,
+              char* memory, Record* records, char* far_memory, const i32* given, const i64* deltas,
+              i32 rollouts, u64 seed, u64 iteration, i32* made) {
   const i32 i = i32(blockIdx.x);
   if (made[i] == kFull) return;
   const i64* row = deltas + i64(i) * rollouts;
@@ -17,11 +17,11 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
   if (row[best] >= 0) return;
   const auto crew = crew_of_block<BlockCrew<false>>(0);  // a single step
   const Store store{memory, records};
-  Desk desk(*plan, instances[which[i]], store, global_scratch, i, crew);
+  Workbench bench(*plan, instances[problem_of[i]], store, far_memory, i, crew);
   const Recipe recipe = plan->recipe;
   const i32* removed = given ? given + i64(i) * rollouts * recipe.removals : nullptr;
-  const i64 delta = evaluate<R, D>(desk.in, desk.chain, desk.scratch, recipe, removed, best,
+  const i64 delta = evaluate<R, D>(bench.in, bench.chain, bench.work, recipe, removed, best,
                                    chain_key(seed, iteration, number[i]), true, crew);
-  desk.put_away(store, i);
+  bench.write_back(store, i);
   if (threadIdx.x == 0 && delta == kNoRoom) made[i] = kFull;
 }

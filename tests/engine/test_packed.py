@@ -8,8 +8,8 @@ import torch
 
 from ndsvrp.engine import packed
 from ndsvrp.engine.cpu import make_instance
-from ndsvrp.engine.device import INSTANCE
 from ndsvrp.engine.packed import near_by_points, pack, upload
+from ndsvrp.engine.structs import INSTANCE
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.generate import generate
 from ndsvrp.problem import Problem

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ndsvrp.counter_random import Words
-from ndsvrp.engine.device import INSTANCE
+from ndsvrp.engine.structs import INSTANCE
 from ndsvrp.generate.config import Clustered
 from ndsvrp.train.config import Source
 from ndsvrp.train.drawn import place_clustered

@@ -29,11 +29,16 @@ NDS_FN float quick_root(float v) {
 
 // Float lengths: float32, to the nearest tick.
 struct FloatPoints {
-  static constexpr bool symmetric = true, whole = false;
+  static constexpr bool symmetric = true;
   const float *x, *y;
   float scale;
 
   NDS_FN explicit FloatPoints(const Instance& in) : x(in.x), y(in.y), scale(in.scale) {}
+  static constexpr const char* name = "FloatPoints";
+  // Arrays of the instance, by node, that lengths and bounds are computed from.
+  template <class Call> NDS_FN static void each_input(Instance& in, Call call) {
+    call(in.x), call(in.y);
+  }
   NDS_FN i32 length(i32 a, i32 b) const {
     float dx = x[a] - x[b], dy = y[a] - y[b];
     return i32(root(dx * dx + dy * dy) * scale + 0.5f);
@@ -54,7 +59,7 @@ struct FloatPoints {
 
 // Whole lengths: float64, rounded as the metric says. The same operations as Metric.apply.
 struct WholePoints {
-  static constexpr bool symmetric = true, whole = true;
+  static constexpr bool symmetric = true;
   const double *x, *y;
   double scale, shift;
 
@@ -63,6 +68,10 @@ struct WholePoints {
         y(in.yd),
         scale(in.whole_scale),
         shift(in.whole_shift) {}
+  static constexpr const char* name = "WholePoints";
+  template <class Call> NDS_FN static void each_input(Instance& in, Call call) {
+    call(in.x), call(in.y), call(in.xd), call(in.yd);
+  }
   NDS_FN i32 length(i32 a, i32 b) const {
     double dx = x[a] - x[b], dy = y[a] - y[b];
     return i32(root(dx * dx + dy * dy) * scale + shift);
@@ -82,11 +91,13 @@ struct WholePoints {
 
 // A matrix for lengths and one for times (possibly the same), from row to column.
 struct Matrix {
-  static constexpr bool symmetric = false, whole = false;
+  static constexpr bool symmetric = false;
   const i32 *lengths, *times;
   i64 row;
 
   NDS_FN explicit Matrix(const Instance& in) : lengths(in.length), times(in.time), row(in.n + 1) {}
+  static constexpr const char* name = "Matrix";
+  template <class Call> NDS_FN static void each_input(Instance&, Call) {}
   NDS_FN i32 length(i32 a, i32 b) const { return lengths[a * row + b]; }
   NDS_FN i32 time(i32 a, i32 b) const { return times[a * row + b]; }
 
@@ -95,6 +106,13 @@ struct Matrix {
   NDS_FN i32 length_between(Spot a, Spot b) const { return length(a, b); }
   NDS_FN static bool quick() { return true; }
 };
+
+// Call call.operator()<D>() for the distance of an instance.
+template <class Call> auto with_distance(const Instance& in, Call call) {
+  if (in.length != nullptr) return call.template operator()<Matrix>();
+  if (in.xd != nullptr) return call.template operator()<WholePoints>();
+  return call.template operator()<FloatPoints>();
+}
 
 }  // namespace NDS_ISA
 }  // namespace nds

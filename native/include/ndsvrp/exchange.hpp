@@ -9,31 +9,34 @@ inline namespace NDS_ISA {
 constexpr u64 kOfExchange = ~0ull;  // where steps have their numbers: keeps random numbers apart
 
 // The chains of a batch: the cost of chain j is cost[j * stride].
-struct Field {
+struct ChainCosts {
   const i64* cost;
   i32 stride;
-  const i32* which;  // the problem of each
+  const i32* problem_of;  // the problem of each chain
   i32 chains;
 
-  NDS_FN i64 cost_of(i32 j) const { return cost[i64(j) * stride]; }
+  NDS_FN i64 of(i32 j) const { return cost[i64(j) * stride]; }
 };
 
 // The chain that chain i goes on from: itself if its cost is within `reach` (in ticks) of the
 // lowest among the chains of its problem, else one that is, drawn at random by the chain's key.
 // That one stays where it is, and costs less.
-template <class L> NDS_FN i32 source_of(const Field& field, i32 i, double reach, u64 key, L lanes) {
-  const auto rival = [&](i32 j) { return j < field.chains && field.which[j] == field.which[i]; };
-  i64 lowest = field.cost_of(i);
-  for (i32 j = lanes.lane; j < field.chains; j += L::W) {
-    if (rival(j) && field.cost_of(j) < lowest) lowest = field.cost_of(j);
+template <class L>
+NDS_FN i32 source_of(const ChainCosts& costs, i32 i, double reach, u64 key, L lanes) {
+  const auto rival = [&](i32 j) {
+    return j < costs.chains && costs.problem_of[j] == costs.problem_of[i];
+  };
+  i64 lowest = costs.of(i);
+  for (i32 j = lanes.lane; j < costs.chains; j += L::W) {
+    if (rival(j) && costs.of(j) < lowest) lowest = costs.of(j);
   }
   const double limit = double(lanes.least_of(lowest)) + reach;
-  if (double(field.cost_of(i)) <= limit) return i;
-  const auto good = [&](i32 j) { return rival(j) && double(field.cost_of(j)) <= limit; };
+  if (double(costs.of(i)) <= limit) return i;
+  const auto good = [&](i32 j) { return rival(j) && double(costs.of(j)) <= limit; };
   i32 count = 0;
-  for (i32 j = lanes.lane; j < field.chains; j += L::W) count += good(j);
+  for (i32 j = lanes.lane; j < costs.chains; j += L::W) count += good(j);
   i32 left = Random{key_of(key, kOfExchange)}.below(lanes.sum(count));
-  for (i32 begin = 0; begin < field.chains; begin += L::W) {
+  for (i32 begin = 0; begin < costs.chains; begin += L::W) {
     u32 bits = lanes.ballot(good(begin + lanes.lane));
     const i32 here = count_bits(bits);
     if (left < here) {

@@ -1,23 +1,23 @@
-// Where the parts of a solution and of a team's working memory lie within one block of memory: the
-// same for every engine, whatever kind of memory it is.
+// How the arrays of solutions and workspaces are laid out in one block of memory, the same for
+// every engine.
 #pragma once
-#include "lanes.hpp"
+#include "distance.hpp"
+#include "state.hpp"
 
 namespace nds {
 inline namespace NDS_ISA {
 
-constexpr i32 kPoolPerCustomer =
-    6;  // slots of singletons take 4 places each; the rest is room to move
+constexpr i32 kPoolPerCustomer = 6;  // slots of one customer take 4 stops; the rest is room to move
 constexpr i32 kDraftPerCustomer = 24;  // copies of routes with room to grow
-constexpr i32 kTableRows = 32;         // a warp has so many lanes
-constexpr i32 kTableBeyond = 388;      // lanes read all their slots, whether they hold a gap or not
-constexpr i32 kBeyond = 32;            // places are read in groups, beyond the end of a route
+constexpr i32 kTableRows = 32;         // lanes of a warp
+constexpr i32 kTableBeyond = 388;      // lanes read all their slots, used or not
+constexpr i32 kBeyond = 32;            // stops are read in groups, beyond the end of a route
 
-// Hands out parts of a block, or counts what they would take.
+// Hands out parts of a block, or counts the bytes they take.
 struct Carver {
   char* block;
   u64 used = 0;
-  u64 flag_bytes = sizeof(Flag);  // of the machine whose memory is counted
+  u64 flag_bytes = sizeof(Flag);  // of the device whose memory is counted
 
   template <class T> NDS_FN T* take(i64 count) {
     T* part = reinterpret_cast<T*>(block + used);
@@ -29,103 +29,83 @@ struct Carver {
     used += (u64(count) * flag_bytes + 15) / 16 * 16;
     return part;
   }
-};
-
-// How much there is of everything. Routes are more than customers: those that a step empties still
-// count while it opens others.
-struct Sizes {
-  i32 customers;  // of the largest instance
-  i32 windows;
-  i32 removed;  // customers removed by one step, at most
-  i32 routes;
-  i32 pool;    // places of a solution
-  i32 places;  // of a draft
+  // For each_stops and the like.
+  NDS_FN auto taker(i64 count) {
+    return [this, count]<class T>(T*& array, T*&) { array = this->take<T>(count); };
+  }
 };
 
 NDS_FN i32 pool_for(i32 customers) { return kPoolPerCustomer * customers + 64 + kBeyond; }
 
-NDS_FN void carve(Carver& carver, Places& at, i32 count, i32 windows) {
-  at.node = carver.take<i32>(count);
-  at.edge = carver.take<i32>(count);
-  at.depart = windows ? carver.take<i32>(count) : nullptr;
-  at.latest = windows ? carver.take<i32>(count) : nullptr;
+template <class R> NDS_FN void carve(Carver& carver, Stops& at, i32 count) {
+  each_stops<R>(at, at, carver.taker(count));
 }
 
-NDS_FN void carve(Carver& carver, Solution& s, const Sizes& sizes) {
-  const i32 nodes = sizes.customers + 1, routes = sizes.routes;
-  carve(carver, s.at, sizes.pool, sizes.windows);
+template <class R> NDS_FN void carve(Carver& carver, Solution& s, const Sizes& sizes) {
+  carve<R>(carver, s.at, sizes.pool);
   s.room = sizes.pool - kBeyond;
-  s.first = carver.take<i32>(routes);
-  s.slot = carver.take<i32>(routes);
-  s.size = carver.take<i32>(routes);
-  s.load = carver.take<i32>(routes);
-  s.box.left = carver.take<float>(routes);
-  s.box.right = carver.take<float>(routes);
-  s.box.low = carver.take<float>(routes);
-  s.box.high = carver.take<float>(routes);
-  s.box.inner = carver.take<i32>(routes);
-  s.box.leg = carver.take<i32>(routes);
-  s.route_of = carver.take<i32>(nodes);
-  s.place_of = carver.take<i32>(nodes);
-  s.absent = carver.take<i32>(nodes);
-  s.absent_at = carver.take<i32>(nodes);
+  each_routes<R>(s, s, carver.taker(sizes.routes));
+  each_nodes<R>(s, s, carver.taker(sizes.customers + 1));
 }
 
-NDS_FN void carve(Carver& carver, Draft& draft, const Sizes& sizes) {
-  carve(carver, draft.at, sizes.places, sizes.windows);
-  draft.room = sizes.places - kBeyond;
-  draft.segment = carver.take<Segment>(2 * sizes.removed);  // as many are touched, or opened after
+template <class R> NDS_FN void carve(Carver& carver, Draft& draft, const Sizes& sizes) {
+  carve<R>(carver, draft.at, sizes.stops);
+  draft.room = sizes.stops - kBeyond;
+  draft.segment = carver.take<Segment>(2 * sizes.removed);  // touched routes, then opened ones
   draft.drafted = carver.take_flags(sizes.routes);
-  draft.left_out = carver.take<i32>(sizes.removed);
+  draft.unserved = carver.take<i32>(sizes.removed);
 }
 
-// What the teams of a crew have in common.
-NDS_FN void carve_common(Carver& carver, Scratch& scratch, const Sizes& sizes) {
-  carve(carver, scratch.stripped, sizes);
-  scratch.removed = carver.take<i32>(sizes.removed);
-  scratch.touched = carver.take<i32>(sizes.removed);
-  scratch.mark = carver.take_flags(sizes.customers + 1);
-  scratch.board = carver.take<Board>(1);
+// The chain in one block: its arrays, its best tour and the spare stops.
+template <class R>
+NDS_FN void carve_chain(Carver& carver, Chain& chain, Stops& spare, const Sizes& sizes) {
+  carve<R>(carver, chain.current, sizes);
+  chain.best_tour = carver.take<i32>(2 * (sizes.customers + 1));
+  carve<R>(carver, spare, sizes.pool);
 }
 
-// For crews that work by gaps.
-NDS_FN void carve_table(Carver& carver, Scratch& scratch, i32 removed, i32 columns) {
-  Table& table = scratch.table;
+// What the teams of a crew share.
+template <class R> NDS_FN void carve_common(Carver& carver, Workspace& work, const Sizes& sizes) {
+  carve<R>(carver, work.stripped, sizes);
+  work.removed = carver.take<i32>(sizes.removed);
+  work.touched = carver.take<i32>(sizes.removed);
+  work.mark = carver.take_flags(sizes.customers + 1);
+  work.crew = carver.take<CrewState>(1);
+}
+
+// The table of gaps, which they share too.
+template <class R>
+NDS_FN void carve_table(Carver& carver, Workspace& work, i32 removed, i32 columns) {
+  Table& table = work.table;
   table = Table{};
   if (columns == 0) return;
   table.rows = least(removed, kTableRows);
   table.columns = columns;
   table.key = carver.take<i32>(columns);
-  table.load = carver.take<i32>(columns);
+  R::each_route(table, table, carver.taker(columns));
   table.way = carver.take<i32>(i64(table.rows) * columns + kTableBeyond);
 }
 
-// What each team has for itself; a second draft only where it tries several orders.
-NDS_FN void carve_own(Carver& carver, Scratch& scratch, const Sizes& sizes, bool several) {
-  scratch.order = carver.take<i32>(sizes.removed);
-  carve(carver, scratch.trial, sizes);
-  scratch.best = scratch.trial;
-  if (several) carve(carver, scratch.best, sizes);
+// What each team has for itself: a second draft only if it tries several insertion orders.
+template <class R>
+NDS_FN void carve_own(Carver& carver, Workspace& work, const Sizes& sizes, bool several) {
+  work.order = carver.take<i32>(sizes.removed);
+  carve<R>(carver, work.trial, sizes);
+  work.best = work.trial;
+  if (several) carve<R>(carver, work.best, sizes);
 }
 
-// The part of an instance that insertion reads all the time.
-struct Hot {
-  i32 *demand, *ready, *due, *service, *prize;
-  float *x, *y;
-  double *xd, *yd;
-};
-
-NDS_FN void carve(Carver& carver, Hot& hot, i32 nodes, bool windows, bool optional, bool points,
-                  bool whole) {
-  hot.demand = carver.take<i32>(nodes);
-  hot.ready = windows ? carver.take<i32>(nodes) : nullptr;
-  hot.due = windows ? carver.take<i32>(nodes) : nullptr;
-  hot.service = windows ? carver.take<i32>(nodes) : nullptr;
-  hot.prize = optional ? carver.take<i32>(nodes) : nullptr;
-  hot.x = points ? carver.take<float>(nodes) : nullptr;
-  hot.y = points ? carver.take<float>(nodes) : nullptr;
-  hot.xd = whole ? carver.take<double>(nodes) : nullptr;
-  hot.yd = whole ? carver.take<double>(nodes) : nullptr;
+// Replace the arrays of an instance that insertion reads by parts of the carver's block, filled by
+// fill(to, from).
+template <class R, class D, class Fill>
+NDS_FN void carve_inputs(Carver& carver, Instance& in, i32 nodes, Fill fill) {
+  const auto move = [&]<class T>(const T*& array) {
+    T* near = carver.take<T>(nodes);
+    fill(near, array);
+    array = near;
+  };
+  R::each_input(in, move);
+  D::each_input(in, move);
 }
 
 }  // namespace NDS_ISA

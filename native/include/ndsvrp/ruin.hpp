@@ -3,6 +3,7 @@
 // them. What goes from draw to draw is done by one lane.
 #pragma once
 #include "rng.hpp"
+#include "state.hpp"
 
 namespace nds {
 inline namespace NDS_ISA {
@@ -10,14 +11,14 @@ inline namespace NDS_ISA {
 struct Removal {
   const Instance& in;
   const Solution& s;
-  Scratch& scratch;
+  Workspace& work;
   i32 count = 0;
 
   NDS_FN void take(i32 c) {
-    scratch.removed[count++] = c;
-    scratch.mark[c] = 1;
+    work.removed[count++] = c;
+    work.mark[c] = 1;
   }
-  NDS_FN bool taken(i32 c) const { return scratch.mark[c] != 0; }
+  NDS_FN bool taken(i32 c) const { return work.mark[c] != 0; }
 };
 
 // M customers, each as likely as any other.
@@ -30,7 +31,7 @@ NDS_FN void ruin_random(Removal& out, i32 removals, Random& random) {
     }
     return;
   }
-  i32* all = out.scratch.order;
+  i32* all = out.work.order;
   for (i32 i = 0; i < n; ++i) all[i] = i + 1;
   for (i32 i = 0; i < removals; ++i) {
     const i32 j = i + random.below(n - i), c = all[j];
@@ -67,28 +68,28 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   const Instance& in = out.in;
   const Solution& s = out.s;
   const i32 seed = 1 + random.below(in.n);
-  const float mean = s.routes > 0 ? float(in.n - s.absents) / float(s.routes) : 1.0f;
+  const float mean = s.routes > 0 ? float(in.n - s.unserved_count) / float(s.routes) : 1.0f;
   const float longest = mean < float(recipe.string_longest) ? mean : float(recipe.string_longest);
   const float most_strings = 4.0f * recipe.string_average / (1.0f + longest) - 1.0f;
   const i32 strings = most(1, i32(1.0f + random.unit() * most_strings));
   const i32 along = i32(recipe.string_average);
   const i32* near = in.near + i64(seed) * in.near_count;
-  i32 touched = 0, absent = 0;
+  i32 touched = 0, unserved = 0;
   for (i32 i = -1; i < in.near_count && touched < strings; ++i) {
     const i32 c = i < 0 ? seed : near[i];
     if (out.taken(c)) continue;
     const i32 r = s.route_of[c];
     if (r < 0) {
-      if (absent++ < along) out.take(c);
+      if (unserved++ < along) out.take(c);
       continue;
     }
     bool again = false;
-    for (i32 t = 0; t < touched; ++t) again |= out.scratch.touched[t] == r;
+    for (i32 t = 0; t < touched; ++t) again |= out.work.touched[t] == r;
     if (again) continue;
-    out.scratch.touched[touched++] = r;
+    out.work.touched[touched++] = r;
     const float limit = float(s.size[r]) < longest ? float(s.size[r]) : longest;
     const i32 length = least(s.size[r], i32(1.0f + random.unit() * limit));
-    remove_string(out, recipe, r, s.place_of[c], length, random);
+    remove_string(out, recipe, r, s.stop_of[c], length, random);
   }
 }
 
@@ -96,8 +97,8 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
 template <class L> NDS_FN void take_all(Removal& out, const i32* customers, i32 count, L lanes) {
   for (i32 i = lanes.lane; i < count; i += L::W) {
     const i32 c = customers[i];
-    out.scratch.removed[out.count + i] = c;
-    out.scratch.mark[c] = 1;
+    out.work.removed[out.count + i] = c;
+    out.work.mark[c] = 1;
   }
   out.count += count;
 }
@@ -111,12 +112,12 @@ template <class L> NDS_FN void ruin_related(Removal& out, i32 removals, Random& 
 }
 
 // Required customers that a tight fleet has left out are tried every time.
-NDS_FN void retry_absent(Removal& out, Random& random) {
+NDS_FN void retry_unserved(Removal& out, Random& random) {
   constexpr i32 kRetries = 16;
   const Solution& s = out.s;
-  const i32 start = random.below(s.absents);
-  for (i32 i = 0, added = 0; i < s.absents && added < kRetries; ++i) {
-    const i32 c = s.absent[(start + i) % s.absents];
+  const i32 start = random.below(s.unserved_count);
+  for (i32 i = 0, added = 0; i < s.unserved_count && added < kRetries; ++i) {
+    const i32 c = s.unserved[(start + i) % s.unserved_count];
     if (out.in.prize[c] != kRequired || out.taken(c)) continue;
     out.take(c);
     ++added;
@@ -125,9 +126,9 @@ NDS_FN void retry_absent(Removal& out, Random& random) {
 
 // What to remove: a given list, or a rule.
 template <class L>
-NDS_FN i32 take_apart(const Instance& in, const Solution& s, Scratch& scratch, const Recipe& recipe,
-                      const i32* given, Random& random, L lanes) {
-  Removal out{in, s, scratch};
+NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Recipe& recipe,
+                const i32* given, Random& random, L lanes) {
+  Removal out{in, s, work};
   const i32 removals = least(recipe.removals, in.n);
   if (recipe.rule == kGiven) {
     take_all(out, given, removals, lanes);
@@ -141,7 +142,7 @@ NDS_FN i32 take_apart(const Instance& in, const Solution& s, Scratch& scratch, c
     }
   }
   lanes.sync();
-  if (s.absent_required > 0 && lanes.leads()) retry_absent(out, random);
+  if (s.unserved_required > 0 && lanes.leads()) retry_unserved(out, random);
   out.count = lanes.from(out.count, 0);
   lanes.sync();
   return out.count;

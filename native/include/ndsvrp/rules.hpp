@@ -1,67 +1,104 @@
-// The constraints, one struct each: what is kept per place, whether a customer fits a route and a
-// place, and what follows from an insertion. A set of rules is any combination of them.
+// The constraints, one struct (a rule) each. A rule declares the state that it keeps and the
+// operations on it. `Rules` composes any set of rules; all other code is written once for every
+// composition and never asks which rules it consists of.
+//
+// To add a rule: a struct derived from AnyRule that overrides what it needs, and its entry in
+// AllRules. Numbers that it reads are fields of Instance. A rule has up to four kinds of state:
+//   Route   numbers of a route
+//   Prefix  numbers of a stop, about the route up to it
+//   Suffix  numbers of a stop, about the route from it on
+//   Node    numbers of a node of a solution
+// Each is a template over T: i32 for values, i32* for arrays. `each_route(a, b, call)` and the like
+// call call(a.field, b.field) for each field: layout, copies and registers follow from that.
+//
+// These structs belong to no instruction set, as solutions contain their state. All functions are
+// always inlined, so that no two builds share code.
 #pragma once
-#include "distance.hpp"
+#include "compose.hpp"
 
 namespace nds {
-inline namespace NDS_ISA {
 
-// What a rule says unless it says otherwise.
-struct AnyRoute {
-  struct Probe {
-    NDS_FN Probe(const Instance&, i32) {}
-    NDS_FN static bool fits_route(i32) { return true; }
-    NDS_FN static bool fits_place(const Places&, i32, i32, i32) { return true; }
-    NDS_FN static bool fits_between(i32, i32, i32, i32) { return true; }
+struct Capacity : AnyRule<Capacity> {
+  static constexpr const char* name = "Capacity";
+  static constexpr bool active(const Instance&) { return true; }
+
+  template <class T> struct Route {
+    T load;
   };
-  template <class D, class L>
-  NDS_FN static void refresh(const Instance&, const D&, const Places&, i32, i32, L) {}
-  template <class D, class L>
-  NDS_FN static void inserted(const Instance&, const D&, const Places&, i32, i32, i32, L) {}
-  template <class L> NDS_FN static bool in_time(const Instance&, const Places&, i32, i32, L) {
-    return true;
+  template <class A, class B, class Call> NDS_FN static void each_route(A& a, B& b, Call call) {
+    call(a.load, b.load);
+  }
+  template <class Call> NDS_FN static void each_input(Instance& in, Call call) { call(in.demand); }
+
+  struct Probe : AnyRule::Probe {
+    i32 demand, room;
+    NDS_FN Probe(const Instance& in, i32 c)
+        : AnyRule::Probe(in, c),
+          demand(in.demand[c]),
+          room(in.capacity - demand) {}
+    template <class Route> NDS_FN bool fits_route(const Route& route) const {
+      return route.load <= room;
+    }
+    template <class Route> NDS_FN void extend(Route& route, i32) const { route.load += demand; }
+  };
+  template <class Route> NDS_FN static void add(const Instance& in, i32 c, Route& route) {
+    route.load += in.demand[c];
   }
 };
 
-struct Capacity : AnyRoute {
-  struct Probe : AnyRoute::Probe {
-    i32 room;
-    NDS_FN Probe(const Instance& in, i32 c)
-        : AnyRoute::Probe(in, c),
-          room(in.capacity - in.demand[c]) {}
-    NDS_FN bool fits_route(i32 load) const { return load <= room; }
-  };
-};
+struct TimeWindows : AnyRule<TimeWindows> {
+  static constexpr const char* name = "TimeWindows";
+  static constexpr bool active(const Instance& in) { return in.due != nullptr; }
+  static constexpr bool uses_time = true, refreshes = true;
 
-struct TimeWindows : AnyRoute {
-  struct Probe : AnyRoute::Probe {
+  template <class T> struct Prefix {
+    T depart;  // earliest departure
+  };
+  template <class T> struct Suffix {
+    T latest;  // latest start of service that keeps the rest of the route feasible
+  };
+  template <class A, class B, class Call> NDS_FN static void each_prefix(A& a, B& b, Call call) {
+    call(a.depart, b.depart);
+  }
+  template <class A, class B, class Call> NDS_FN static void each_suffix(A& a, B& b, Call call) {
+    call(a.latest, b.latest);
+  }
+  template <class Call> NDS_FN static void each_input(Instance& in, Call call) {
+    call(in.ready), call(in.due), call(in.service);
+  }
+
+  struct Probe : AnyRule::Probe {
     i32 ready, due, service;
     NDS_FN Probe(const Instance& in, i32 c)
-        : AnyRoute::Probe(in, c),
+        : AnyRule::Probe(in, c),
           ready(in.ready[c]),
           due(in.due[c]),
           service(in.service[c]) {}
-    // Between place p and the next one; `to` and `from` are the travel times there and onwards.
-    NDS_FN bool fits_place(const Places& at, i32 p, i32 to, i32 from) const {
-      return fits_between(at.depart[p], at.latest[p + 1], to, from);
-    }
-    // The same, given when the one before departs and when the one after must start.
-    NDS_FN bool fits_between(i32 depart, i32 latest, i32 to, i32 from) const {
-      const i32 start = most(depart + to, ready);
-      return (start <= due) & (start + service + from <= latest);
+    template <class Route, class Prefix, class Suffix>
+    NDS_FN bool fits_position(const Route&, const Prefix& before, const Suffix& after,
+                              const Ways& ways, i32) const {
+      const i32 start = most(before.depart + ways.time_to, ready);
+      return (start <= due) & (start + service + ways.time_from <= after.latest);
     }
   };
 
-  // Travel time from place p to the next; along points it is the length of the edge.
-  template <class D> NDS_FN static i32 travel(const D& d, const Places& at, i32 p) {
+  template <class Prefix> NDS_FN static void begin(const Instance& in, Prefix& prefix) {
+    prefix.depart = in.ready[0];
+  }
+  template <class Suffix> NDS_FN static void end(const Instance& in, Suffix& suffix) {
+    suffix.latest = in.due[0];
+  }
+
+  // Travel time from stop p to the next. Between points it is the length.
+  template <class D, class At> NDS_FN static i32 travel(const D& d, const At& at, i32 p) {
     if constexpr (D::symmetric) return at.edge[p];
     return d.time(at.node[p], at.node[p + 1]);
   }
   static constexpr i32 kEver = 1 << 30;  // before and after all times
 
-  // Earliest departures of places p … last, the one before p departing at `depart`.
-  template <class D, class L>
-  NDS_FN static void go_forward(const Instance& in, const D& d, const Places& at, i32 p, i32 last,
+  // Earliest departures of stops p … last, given that of the stop before p.
+  template <class D, class At, class L>
+  NDS_FN static void go_forward(const Instance& in, const D& d, const At& at, i32 p, i32 last,
                                 i32 depart, L lanes) {
     for (i32 begin = p; begin <= last; begin += L::W) {
       const i32 q = begin + lanes.lane;
@@ -76,10 +113,9 @@ struct TimeWindows : AnyRoute {
       depart = lanes.from(value, L::W - 1);
     }
   }
-  // Latest starts of places p … first, the one after p starting at `latest` at the latest. This is
-  // the same with all signs turned around.
-  template <class D, class L>
-  NDS_FN static void go_back(const Instance& in, const D& d, const Places& at, i32 p, i32 first,
+  // Latest starts of stops p … first, given that of the stop after p: the same with opposite signs.
+  template <class D, class At, class L>
+  NDS_FN static void go_back(const Instance& in, const D& d, const At& at, i32 p, i32 first,
                              i32 latest, L lanes) {
     for (i32 begin = p; begin >= first; begin -= L::W) {
       const i32 q = begin - lanes.lane;
@@ -95,10 +131,9 @@ struct TimeWindows : AnyRoute {
     }
   }
 
-  // The whole route of `size` customers that begins at place `first`.
-  template <class D, class L>
-  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
-                             L lanes) {
+  template <class D, class At, class Route, class L>
+  NDS_FN static void refresh(const Instance& in, const D& d, const At& at, i32 first, i32 size,
+                             Route&, L lanes) {
     const i32 last = first + size + 1, opens = in.ready[0], closes = in.due[0];
     if (lanes.leads()) at.depart[first] = opens, at.latest[last] = closes;
     go_forward(in, d, at, first + 1, last, opens, lanes);
@@ -106,9 +141,10 @@ struct TimeWindows : AnyRoute {
     lanes.sync();
   }
 
-  // Whether it starts nowhere after the due date.
-  template <class L>
-  NDS_FN static bool in_time(const Instance& in, const Places& at, i32 first, i32 size, L lanes) {
+  // No service starts after the due date.
+  template <class At, class Route, class L>
+  NDS_FN static bool feasible(const Instance& in, const At& at, i32 first, i32 size, const Route&,
+                              L lanes) {
     bool fine = true;
     for (i32 p = first + 1 + lanes.lane; p <= first + size + 1; p += L::W) {
       const i32 node = at.node[p];
@@ -117,10 +153,9 @@ struct TimeWindows : AnyRoute {
     return lanes.ballot(!fine) == 0;
   }
 
-  // A customer has been put at place p: a single lane goes forwards and backwards until nothing
-  // changes any more, several go all the way at once.
-  template <class D, class L>
-  NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
+  // A single lane goes forward and back until nothing changes; several lanes compute all times.
+  template <class D, class At, class L>
+  NDS_FN static void inserted(const Instance& in, const D& d, const At& at, i32 first, i32 size,
                               i32 p, L lanes) {
     const i32 last = first + size + 1;
     if constexpr (L::W > 1) {
@@ -142,63 +177,120 @@ struct TimeWindows : AnyRoute {
       }
     }
   }
-
-  template <class D>
-  NDS_FN static i32 depart(const Instance& in, const D& d, const Places& at, i32 p) {
+  template <class D, class At>
+  NDS_FN static i32 depart(const Instance& in, const D& d, const At& at, i32 p) {
     const i32 b = at.node[p];
     return most(at.depart[p - 1] + travel(d, at, p - 1), in.ready[b]) + in.service[b];
   }
-  template <class D>
-  NDS_FN static i32 latest(const Instance& in, const D& d, const Places& at, i32 p) {
+  template <class D, class At>
+  NDS_FN static i32 latest(const Instance& in, const D& d, const At& at, i32 p) {
     const i32 a = at.node[p];
     return least(at.latest[p + 1] - travel(d, at, p) - in.service[a], in.due[a]);
   }
 };
 
-// Customers that may be left out: for their prize, or because the fleet is limited.
-struct Prizes : AnyRoute {
-  struct Probe : AnyRoute::Probe {
-    NDS_FN Probe(const Instance& in, i32 c) : AnyRoute::Probe(in, c) {}
+// Customers may stay unserved: for their prize, or because the fleet is limited. One lane keeps the
+// list of unserved customers, all lanes count them.
+struct Prizes : AnyRule<Prizes> {
+  static constexpr const char* name = "Prizes";
+  static constexpr bool active(const Instance& in) { return in.prize != nullptr; }
+  static constexpr i32 kRetries = 16;
+
+  template <class T> struct Node {
+    T unserved, unserved_at;  // the list, and where each of its customers stands in it
   };
-};
+  template <class A, class B, class Call> NDS_FN static void each_node(A& a, B& b, Call call) {
+    call(a.unserved, b.unserved), call(a.unserved_at, b.unserved_at);
+  }
+  template <class Call> NDS_FN static void each_input(Instance& in, Call call) { call(in.prize); }
 
-template <class A, class B> inline constexpr bool same = false;
-template <class A> inline constexpr bool same<A, A> = true;
-
-template <class... Rule> struct Rules {
-  static constexpr bool windows = (same<Rule, TimeWindows> || ...);
-  static constexpr bool optional = (same<Rule, Prizes> || ...);
-
-  struct Probe : Rule::Probe... {
-    NDS_FN Probe(const Instance& in, i32 c) : Rule::Probe(in, c)... {}
-    NDS_FN bool fits_route(i32 load) const { return (Rule::Probe::fits_route(load) && ...); }
-    NDS_FN bool fits_place(const Places& at, i32 p, i32 to, i32 from) const {
-      return (Rule::Probe::fits_place(at, p, to, from) & ...);
-    }
-    NDS_FN bool fits_between(i32 depart, i32 latest, i32 to, i32 from) const {
-      return (Rule::Probe::fits_between(depart, latest, to, from) & ...);
-    }
+  struct Probe : AnyRule::Probe {
+    NDS_FN Probe(const Instance& in, i32 c) : AnyRule::Probe(in, c) {}
   };
-  template <class D, class L>
-  NDS_FN static void refresh(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
-                             L lanes) {
-    (Rule::refresh(in, d, at, first, size, lanes), ...);
-  }
-  template <class D, class L>
-  NDS_FN static void inserted(const Instance& in, const D& d, const Places& at, i32 first, i32 size,
-                              i32 p, L lanes) {
-    (Rule::inserted(in, d, at, first, size, p, lanes), ...);
-  }
-  template <class L>
-  NDS_FN static bool in_time(const Instance& in, const Places& at, i32 first, i32 size, L lanes) {
-    return (Rule::in_time(in, at, first, size, lanes) && ...);
-  }
-  // What it costs to leave the customer out.
+
   NDS_FN static i64 prize(const Instance& in, i32 c) {
-    if constexpr (optional) return in.prize[c] == kRequired ? kMissing : in.prize[c];
-    return 0;
+    return in.prize[c] == kRequired ? kMissing : in.prize[c];
+  }
+  // Ties go to leaving the customer unserved.
+  NDS_FN static i32 limit(const Instance& in, i32 c) {
+    return in.prize[c] == kRequired ? kNever : in.prize[c];
+  }
+  template <class Coin>
+  NDS_FN static bool opens(const Instance& in, i32 routes, bool fits, bool pays, Coin coin) {
+    return routes < in.vehicles && fits && (pays || coin());
+  }
+
+  template <class S, class L> NDS_FN static void clear(const Instance& in, S& s, L lanes) {
+    i64 cost = 0;
+    i32 required = 0;
+    for (i32 c = 1 + lanes.lane; c <= in.n; c += L::W) {
+      s.unserved[c - 1] = c;
+      s.unserved_at[c] = c - 1;
+      required += in.prize[c] == kRequired;
+      cost += prize(in, c);
+    }
+    s.unserved_count = in.n;
+    s.unserved_required = i32(lanes.sum(required));
+    s.cost = lanes.sum(cost);
+  }
+
+  // Each lane brings a stop of a route, `node[lane]`: customer c, if it is `there`.
+  template <class S, class L>
+  NDS_FN static void serve(const Instance& in, S& s, const i32* node, i32 c, bool there, L lanes) {
+    u32 back = lanes.ballot(there && s.route_of[c] < 0);
+    for (; back != 0; back &= back - 1) {
+      const i32 served = node[first_bit(back)];
+      --s.unserved_count;
+      if (lanes.leads()) {
+        const i32 last = s.unserved[s.unserved_count];
+        s.unserved[s.unserved_at[served]] = last;
+        s.unserved_at[last] = s.unserved_at[served];
+      }
+      s.unserved_required -= in.prize[served] == kRequired;
+    }
+  }
+
+  template <class S, class L>
+  NDS_FN static void leave(const Instance& in, S& s, const i32* customers, i32 count, L lanes) {
+    for (i32 i = 0; i < count; ++i) {
+      const i32 c = customers[i];
+      const bool served = s.route_of[c] >= 0;
+      lanes.sync();
+      if (!served) continue;
+      if (lanes.leads()) {
+        s.route_of[c] = -1;
+        s.unserved_at[c] = s.unserved_count;
+        s.unserved[s.unserved_count] = c;
+      }
+      ++s.unserved_count;
+      s.unserved_required += in.prize[c] == kRequired;
+    }
+    lanes.sync();
   }
 };
+
+// All rules there are. The first one is part of every composition.
+using AllRules = Rules<Capacity, TimeWindows, Prizes>;
+
+inline namespace NDS_ISA {
+
+// Call call.operator()<R>() for the composition R of those rules that are chosen:
+// chosen.operator()<Rule>() tells which.
+template <class... Taken, class Chosen, class Call>
+auto with_rules(Rules<Taken...>, Rules<>, Chosen, Call call) {
+  return call.template operator()<Rules<Taken...>>();
+}
+template <class... Taken, class Next, class... Rest, class Chosen, class Call>
+auto with_rules(Rules<Taken...> taken, Rules<Next, Rest...>, Chosen chosen, Call call) {
+  if constexpr (sizeof...(Taken) > 0) {
+    if (!chosen.template operator()<Next>())
+      return with_rules(taken, Rules<Rest...>{}, chosen, call);
+  }
+  return with_rules(Rules<Taken..., Next>{}, Rules<Rest...>{}, chosen, call);
+}
+template <class Call> auto with_rules(const Instance& in, Call call) {
+  return with_rules(Rules<>{}, AllRules{}, [&]<class Rule>() { return Rule::active(in); }, call);
+}
 
 }  // namespace NDS_ISA
 }  // namespace nds

@@ -2,7 +2,6 @@
 // is.
 #pragma once
 #include "memory.hpp"
-#include "rules.hpp"
 
 namespace nds {
 inline namespace NDS_ISA {
@@ -13,35 +12,31 @@ NDS_FN i32 slot_for(i32 size) { return (size + 2 + kSlotStep - 1) / kSlotStep * 
 
 // Does not wait for the other lanes.
 template <class R, class L>
-NDS_FN void copy_places(const Places& to, i32 t, const Places& from, i32 f, i32 count, L lanes) {
+NDS_FN void copy_stops(const Stops& to, i32 t, const Stops& from, i32 f, i32 count, L lanes) {
   if constexpr (L::W > 1) {
     for (i32 i = lanes.lane; i < count; i += L::W) {
       const i32 node = from.node[f + i], edge = from.edge[f + i];
-      if constexpr (R::windows) {
-        const i32 depart = from.depart[f + i], latest = from.latest[f + i];
-        to.depart[t + i] = depart;
-        to.latest[t + i] = latest;
-      }
+      const auto prefix = R::prefix_at(from, f + i);
+      const auto suffix = R::suffix_at(from, f + i);
+      R::set_prefix(to, t + i, prefix);
+      R::set_suffix(to, t + i, suffix);
       to.node[t + i] = node;
       to.edge[t + i] = edge;
     }
   } else {
-    for (i32 i = 0; i < count; ++i) to.node[t + i] = from.node[f + i];
-    for (i32 i = 0; i < count; ++i) to.edge[t + i] = from.edge[f + i];
-    if constexpr (R::windows) {
-      for (i32 i = 0; i < count; ++i) to.depart[t + i] = from.depart[f + i];
-      for (i32 i = 0; i < count; ++i) to.latest[t + i] = from.latest[f + i];
-    }
+    each_stops<R>(to, from, [&](i32* a, const i32* b) {
+      for (i32 i = 0; i < count; ++i) a[t + i] = b[f + i];
+    });
   }
 }
 
 // Move all routes together; `spare` holds them meanwhile.
-template <class R, class L> NDS_DEEP void compact(Solution& s, const Places& spare, L lanes) {
+template <class R, class L> NDS_DEEP void compact(Solution& s, const Stops& spare, L lanes) {
   i32 used = 0;
   for (i32 r = 0; r < s.routes; ++r) {
     const i32 size = s.size[r], first = s.first[r];
     const i32 slot = size == 0 ? 0 : slot_for(size);  // empty: about to go, or to be written
-    if (size > 0) copy_places<R>(spare, used, s.at, first, size + 2, lanes);
+    if (size > 0) copy_stops<R>(spare, used, s.at, first, size + 2, lanes);
     lanes.sync();
     if (lanes.leads()) {
       if (size > 0) s.first[r] = used;
@@ -50,13 +45,13 @@ template <class R, class L> NDS_DEEP void compact(Solution& s, const Places& spa
     used += slot;
   }
   lanes.sync();
-  copy_places<R>(s.at, 0, spare, 0, used, lanes);
+  copy_stops<R>(s.at, 0, spare, 0, used, lanes);
   s.used = used;
   lanes.sync();
 }
 
 template <class R, class L>
-NDS_FN void make_room(Solution& s, i32 r, i32 size, const Places& spare, L lanes) {
+NDS_FN void make_room(Solution& s, i32 r, i32 size, const Stops& spare, L lanes) {
   if (size + 2 <= s.slot[r]) return;
   i32 slot = slot_for(size + 2);
   if (s.used + slot > s.room) {
@@ -72,27 +67,6 @@ NDS_FN void make_room(Solution& s, i32 r, i32 size, const Places& spare, L lanes
   }
   s.used += slot;
   lanes.sync();
-}
-
-// The list of those not served is kept by one lane; all lanes count.
-template <class L> NDS_FN void add_absent(const Instance& in, Solution& s, i32 c, L lanes) {
-  if (lanes.leads()) {
-    s.route_of[c] = -1;
-    s.absent_at[c] = s.absents;
-    s.absent[s.absents] = c;
-  }
-  ++s.absents;
-  s.absent_required += in.prize[c] == kRequired;
-}
-
-template <class L> NDS_FN void drop_absent(const Instance& in, Solution& s, i32 c, L lanes) {
-  --s.absents;
-  if (lanes.leads()) {
-    const i32 last = s.absent[s.absents];
-    s.absent[s.absent_at[c]] = last;
-    s.absent_at[last] = s.absent_at[c];
-  }
-  s.absent_required -= in.prize[c] == kRequired;
 }
 
 template <class L> NDS_FN void update_box(const Instance& in, Solution& s, i32 r, L lanes) {
@@ -131,28 +105,24 @@ NDS_FN void note_customers(const Instance& in, Solution& s, i32 r, L lanes) {
     const i32 p = begin + lanes.lane;
     const bool there = p <= size;
     const i32 c = there ? s.at.node[first + p] : 0;
-    if constexpr (R::optional) {
-      u32 back = lanes.ballot(there && s.route_of[c] < 0);
-      for (; back != 0; back &= back - 1)
-        drop_absent(in, s, s.at.node[first + begin + first_bit(back)], lanes);
-    }
+    R::serve(in, s, s.at.node + first + begin, c, there, lanes);
     if (there) {
       s.route_of[c] = r;
-      s.place_of[c] = p;
+      s.stop_of[c] = p;
     }
   }
 }
 
 // Route r of the solution becomes the segment of a draft.
 template <class R, class L>
-NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Places& from,
-                        const Segment& seg, const Places& spare, L lanes) {
+NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Stops& from,
+                        const Segment& seg, const Stops& spare, L lanes) {
   make_room<R>(s, r, seg.size, spare, lanes);
   const i32 first = s.first[r];
-  copy_places<R>(s.at, first, from, seg.first, seg.size + 2, lanes);
+  copy_stops<R>(s.at, first, from, seg.first, seg.size + 2, lanes);
   if (lanes.leads()) {
     s.size[r] = seg.size;
-    s.load[r] = seg.load;
+    R::set_route(s, r, seg);
   }
   lanes.sync();
   note_customers<R>(in, s, r, lanes);
@@ -161,56 +131,33 @@ NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Places& fr
 }
 
 // An empty route goes; the last one takes its number.
-template <class L> NDS_FN void drop_route(Solution& s, i32 r, L lanes) {
+template <class R, class L> NDS_FN void drop_route(Solution& s, i32 r, L lanes) {
   const i32 last = --s.routes;
   if (r == last) return;
   const i32 size = s.size[last];
   const i32* node = s.at.node + s.first[last];
   lanes.sync();
   for (i32 p = 1 + lanes.lane; p <= size; p += L::W) s.route_of[node[p]] = r;
-  if (lanes.leads()) {
-    s.first[r] = s.first[last];
-    s.slot[r] = s.slot[last];
-    s.size[r] = size;
-    s.load[r] = s.load[last];
-    s.box.left[r] = s.box.left[last];
-    s.box.right[r] = s.box.right[last];
-    s.box.low[r] = s.box.low[last];
-    s.box.high[r] = s.box.high[last];
-    s.box.inner[r] = s.box.inner[last];
-    s.box.leg[r] = s.box.leg[last];
-  }
+  if (lanes.leads()) each_routes<R>(s, s, [&](auto* array, auto*) { array[r] = array[last]; });
   lanes.sync();
 }
 
 // So many routes are empty. From the last to the first, so that the route that takes over a number
 // is never an empty one.
-template <class L> NDS_FN void drop_empty(Solution& s, i32 count, L lanes) {
+template <class R, class L> NDS_FN void drop_empty(Solution& s, i32 count, L lanes) {
   for (i32 r = s.routes - 1; count > 0; --r) {
     if (s.size[r] == 0) {
-      drop_route(s, r, lanes);
+      drop_route<R>(s, r, lanes);
       --count;
     }
   }
 }
 
-// Customers of a draft that found no place.
-template <class L>
-NDS_FN void leave_out(const Instance& in, Solution& s, const i32* customers, i32 count, L lanes) {
-  for (i32 i = 0; i < count; ++i) {
-    const i32 c = customers[i];
-    const bool served = s.route_of[c] >= 0;
-    lanes.sync();
-    if (served) add_absent(in, s, c, lanes);
-  }
-  lanes.sync();
-}
-
 // The solution takes on what the draft says.
 template <class R, class L>
-NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Places& spare,
+NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Stops& spare,
                      L lanes) {
-  if constexpr (R::optional) leave_out(in, s, draft.left_out, draft.left_outs, lanes);
+  R::leave(in, s, draft.unserved, draft.unserved_count, lanes);
   const i32 before = s.routes;
   i32 emptied = 0;
   for (i32 i = 0; i < draft.segments; ++i) {
@@ -229,70 +176,50 @@ NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const 
       ++emptied;
     }
   }
-  drop_empty(s, emptied, lanes);
+  drop_empty<R>(s, emptied, lanes);
   s.cost += draft.delta;
 }
 
-// Nobody is served.
+// No customer is served.
 template <class R, class L> NDS_DEEP void clear(const Instance& in, Solution& s, L lanes) {
-  s.cost = 0;
-  s.routes = s.used = s.absents = s.absent_required = 0;
-  i64 cost = 0;
-  i32 required = 0;
-  for (i32 c = 1 + lanes.lane; c <= in.n; c += L::W) {
-    s.route_of[c] = -1;
-    if constexpr (R::optional) {
-      s.absent[c - 1] = c;
-      s.absent_at[c] = c - 1;
-      required += in.prize[c] == kRequired;
-      cost += R::prize(in, c);
-    }
-  }
-  if constexpr (R::optional) {
-    s.absents = in.n;
-    s.absent_required = i32(lanes.sum(required));
-    s.cost = lanes.sum(cost);
-  }
+  static_cast<CurrentNumbers&>(s) = CurrentNumbers{};
+  for (i32 c = 1 + lanes.lane; c <= in.n; c += L::W) s.route_of[c] = -1;
+  R::clear(in, s, lanes);
   lanes.sync();
 }
 
-// A route of its own for the given customers, in their order. The caller vouches for its
-// feasibility.
+// Add a route of the given customers, in their order. The caller vouches for its feasibility.
 template <class R, class D, class L>
 NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* customers, i32 size,
                         L lanes) {
   const i32 r = s.routes++;
   const i32 first = s.used;
   s.used += slot_for(size);
-  i64 load = 0, cost = 0;
+  typename R::template Route<i32> share{}, route{};
+  i64 cost = 0;
   for (i32 p = 1 + lanes.lane; p <= size; p += L::W) {
     const i32 c = customers[p - 1];
     s.at.node[first + p] = c;
-    load += in.demand[c];
+    R::add(in, c, share);
     cost -= R::prize(in, c);
-    s.place_of[c] = p;
   }
-  if (lanes.leads()) s.at.node[first] = s.at.node[first + size + 1] = 0;
-  lanes.sync();
-  if constexpr (R::optional) {
-    for (i32 p = 1; p <= size; ++p) drop_absent(in, s, s.at.node[first + p], lanes);
-  }
-  for (i32 p = lanes.lane; p <= size; p += L::W) {
-    const i32 node = s.at.node[first + p];
-    if (p > 0) s.route_of[node] = r;
-    s.at.edge[first + p] = d.length(node, s.at.node[first + p + 1]);
-    cost += s.at.edge[first + p];
-  }
-  load = lanes.sum(load);
-  s.cost += lanes.sum(cost);
   if (lanes.leads()) {
+    s.at.node[first] = s.at.node[first + size + 1] = 0;
     s.first[r] = first;
     s.slot[r] = slot_for(size);
     s.size[r] = size;
-    s.load[r] = i32(load);
   }
   lanes.sync();
-  R::refresh(in, d, s.at, first, size, lanes);
+  note_customers<R>(in, s, r, lanes);
+  for (i32 p = lanes.lane; p <= size; p += L::W) {
+    s.at.edge[first + p] = d.length(s.at.node[first + p], s.at.node[first + p + 1]);
+    cost += s.at.edge[first + p];
+  }
+  R::each_route(route, share, [&](i32& total, i32 part) { total = lanes.sum(part); });
+  s.cost += lanes.sum(cost);
+  lanes.sync();
+  R::refresh(in, d, s.at, first, size, route, lanes);
+  if (lanes.leads()) R::set_route(s, r, route);
   update_box(in, s, r, lanes);
   lanes.sync();
 }
@@ -301,7 +228,7 @@ NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* 
 template <class C> NDS_FN void save_best(Chain& chain, C crew) {
   constexpr i32 W = C::Lanes::W;
   const auto lanes = crew.lanes;
-  const Solution& s = chain.now;
+  const Solution& s = chain.current;
   i32 length = 0;
   for (i32 begin = 0; begin < s.routes; begin += W) {
     const i32 r = begin + lanes.lane, here = least(W, s.routes - begin);
@@ -315,15 +242,15 @@ template <class C> NDS_FN void save_best(Chain& chain, C crew) {
     length += lanes.from(end, W - 1);
   }
   chain.best_length = length;
-  chain.best_is_now = 0;
+  chain.best_is_current = 0;
   lanes.sync();
 }
 
 // The best seen so far is where the chain stands.
-NDS_FN void start_from_now(Chain& chain) {
-  chain.best_cost = chain.now.cost;
-  chain.best_missing = chain.now.absent_required;
-  chain.best_is_now = 1;
+NDS_FN void start_from_current(Chain& chain) {
+  chain.best_cost = chain.current.cost;
+  chain.best_unserved = chain.current.unserved_required;
+  chain.best_is_current = 1;
 }
 
 }  // namespace NDS_ISA

@@ -20,9 +20,9 @@ from torch import Tensor
 
 from ndsvrp.constraints.prizes import DEAR
 from ndsvrp.constraints.time_windows import EVER
-from ndsvrp.engine.device import INSTANCE
-from ndsvrp.engine.packed import Packed, PackedGroup, near_by_points, room_of
-from ndsvrp.engine.placement import Kind, Shape
+from ndsvrp.engine.packed import Packed, PackedGroup, kind_of, near_by_points, room_of
+from ndsvrp.engine.placement import Shape
+from ndsvrp.engine.structs import INSTANCE
 from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN
 from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY
 from ndsvrp.problem import Problem
@@ -110,8 +110,7 @@ def pack_drawn(device: Any, drawn: Instances, neighbours: int) -> Callable[[], P
 
     def packed() -> Packed:
         *_, longest, typical = numbers = known()
-        kind = Kind(windows, drawn.prize is not None, "WholePoints" if windows else "FloatPoints")
-        shape = Shape(kind, (n,) * count, int(longest), int(typical))
+        shape = Shape(kind_of(arrays), (n,) * count, int(longest), int(typical))
         all_of_them = np.arange(count, dtype=np.int32)
         group = PackedGroup(shape, all_of_them, all_of_them, None, block, tours, lengths)
         return Packed((Size(n),) * count, all_of_them, numbers[:-2].copy(), [group])

@@ -235,16 +235,4 @@ def solution_of(tour: Ints) -> Solution:
 
 def native_recipe(recipe: Recipe) -> Any:
     """The recipe as the core takes it."""
-    return _core.Recipe(
-        rule=RULES[recipe.rule],
-        removals=recipe.removals,
-        string_average=recipe.string_average,
-        string_longest=recipe.string_longest,
-        string_split=recipe.string_split,
-        string_depth=recipe.string_depth,
-        orders=recipe.orders,
-        sorted=recipe.sorted_orders,
-        all_routes=recipe.all_routes,
-        blink=recipe.blink,
-        open_route=recipe.open_route,
-    )
+    return _core.Recipe(**{**vars(recipe), "rule": RULES[recipe.rule]})

@@ -28,7 +28,7 @@ from ndsvrp.engine.cpu import (
     solution_of,
 )
 from ndsvrp.engine.cuda_state import CudaState, Group, block_of_numbers
-from ndsvrp.engine.device import INSTANCE, PLAN, Device, Macros, room_for
+from ndsvrp.engine.device import Device, Macros, room_for
 from ndsvrp.engine.packed import Packed, PackedGroup, pack, upload
 from ndsvrp.engine.placement import (
     EVALUATE_THREADS,
@@ -36,11 +36,13 @@ from ndsvrp.engine.placement import (
     Layout,
     Placement,
     Shape,
+    Sizes,
     chain_bytes,
     home_sizes,
     layout_to_improve,
     layouts_to_evaluate,
 )
+from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
 from ndsvrp.errors import EngineError
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
@@ -330,11 +332,12 @@ class CudaEngine:
         """The record that says how; made once for each recipe."""
         if (recipe, layout) not in group.plans:
             record = np.zeros(1, PLAN)
-            record["home"] = tuple(home_sizes(group.shape))
-            record["chain"] = chain_bytes(group.shape)
+            _set(record["home"], home_sizes(group.shape))
+            record["chain_bytes"] = chain_bytes(group.shape)
             if recipe is not None and layout is not None:
-                record["recipe"] = np.frombuffer(native_recipe(recipe).bytes(), "V44")[0]
-                record["work"], record["table"], record["scratch"] = tuple(layout.work), layout.columns, layout.scratch
+                record["recipe"] = np.frombuffer(native_recipe(recipe).bytes(), PLAN["recipe"])
+                _set(record["work"], layout.work)
+                record["columns"], record["workspace_bytes"] = layout.columns, layout.scratch
             group.plans[recipe, layout] = self.device.send(record.view(np.uint8))
         return group.plans[recipe, layout]
 
@@ -370,12 +373,18 @@ def _macros(kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, 
     if layout is not None and blocks == 1:  # few kernels serve all numbers of orders
         near = (*near[:3], next(most for most in BLOCK_SIZES if most >= layout.threads))
     numbers = {
-        "NDS_WINDOWS": kind.windows, "NDS_OPTIONAL": kind.optional, "NDS_NEAR_DRAFTS": near[0],
+        "NDS_NEAR_DRAFTS": near[0],
         "NDS_NEAR_INSTANCE": near[1], "NDS_NEAR_SOLUTION": near[2], "NDS_THREADS": near[3], "NDS_BLOCKS": blocks,
         "NDS_GAPS": gaps, "NDS_BLINKS": blinks,
-        "NDS_PLAN_BYTES": PLAN.itemsize, "NDS_INSTANCE_BYTES": INSTANCE.itemsize,
     }  # fmt: skip
-    return (("NDS_DISTANCE", kind.distance), *((name, str(int(value))) for name, value in numbers.items()))
+    names = (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance))
+    return (*names, *((name, str(int(value))) for name, value in numbers.items()), *LAYOUT_MACROS)
+
+
+def _set(record: npt.NDArray[Any], values: Sizes) -> None:
+    """Fill a struct that has the fields of a named tuple."""
+    for name, value in values._asdict().items():
+        record[name] = value
 
 
 def _rows(group: Group, state: CudaState, values: Any) -> Any:

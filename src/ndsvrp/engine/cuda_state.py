@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.engine.base import Ints, Numbers, Sized
-from ndsvrp.engine.device import RECORD, Device
+from ndsvrp.engine.device import Device
 from ndsvrp.engine.placement import Shape
+from ndsvrp.engine.structs import RECORD
 from ndsvrp.errors import EngineError
 
-COST, BEST_COST, MISSING = RECORD.index("cost"), RECORD.index("best_cost"), RECORD.index("missing")
+WORDS = RECORD.itemsize // 8  # int64 numbers that a record takes
 
 
 @dataclass
@@ -32,7 +33,7 @@ class Group:
     number: Any  #: members, on the device
     key: Any  #: the numbers by which they draw random numbers
     memory: Any  #: (m, bytes) the chains
-    records: Any  #: (m, 9) int64, their numbers
+    records: Any  #: (m, WORDS) int64: of each a `RECORD`
     made: Any  #: (m,) int32 steps made by the last call of rebuild; -1 for good if one found too little room
     plans: dict[Any, Any] = field(default_factory=dict)
     scratch: Any = None
@@ -41,7 +42,7 @@ class Group:
 class Seen(NamedTuple):
     """What was read of all chains, in the order of the batch."""
 
-    records: npt.NDArray[np.int64]  #: (chains, 9); see `RECORD`
+    records: npt.NDArray[Any]  #: (chains,) of `RECORD`
     made: Ints  #: (chains,)
 
 
@@ -93,8 +94,8 @@ class CudaState:
         """What a block says. Refuses to go on if a step found too little room: that would be a mistake of
         `placement.py`."""
         chains = len(self.which)
-        records = block[: chains * len(RECORD)].reshape(chains, -1)
-        made = block[chains * len(RECORD) :].view(np.int32)[:chains]
+        records = block[: chains * WORDS].view(RECORD)
+        made = block[chains * WORDS :].view(np.int32)[:chains]
         if np.any(made < 0):
             raise EngineError("a reconstruction found too little room on the GPU; please report this")
         if len(self.groups) > 1:
@@ -103,16 +104,15 @@ class CudaState:
         return Seen(records, made)
 
     def _numbers(self, seen: Seen) -> Numbers:
-        records = seen.records
+        current, best = seen.records["current"], seen.records["best"]
         return Numbers(
-            records[:, COST] / self.units, records[:, BEST_COST] / self.units, records[:, MISSING].astype(np.int32),
-            int(seen.made.sum()),
-        )  # fmt: skip
+            current["cost"] / self.units, best["best_cost"] / self.units, best["best_unserved"], int(seen.made.sum())
+        )
 
 
 def block_of_numbers(torch: Any, chains: int) -> tuple[Any, Any, Any]:
-    """A block for the numbers of so many chains, and the two parts of it: (chains, 9) int64 records, (chains,) int32
-    steps made."""
-    records = chains * len(RECORD)
+    """A block for the numbers of so many chains, and the two parts of it: (chains, WORDS) int64 records, (chains,)
+    int32 steps made."""
+    records = chains * WORDS
     block = torch.zeros(records + (chains + 1) // 2, dtype=torch.int64, device="cuda")
-    return block, block[:records].view(chains, len(RECORD)), block[records:].view(torch.int32)[:chains]
+    return block, block[:records].view(chains, WORDS), block[records:].view(torch.int32)[:chains]

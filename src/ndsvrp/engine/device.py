@@ -24,21 +24,6 @@ import numpy.typing as npt
 import ndsvrp._core as _core
 from ndsvrp.errors import EngineError, NdsWarning
 
-INSTANCE = np.dtype(
-    [
-        ("n", "i4"), ("capacity", "i4"), ("vehicles", "i4"), ("demand", "u8"), ("ready", "u8"), ("due", "u8"),
-        ("service", "u8"), ("prize", "u8"), ("x", "u8"), ("y", "u8"), ("scale", "f4"), ("box_margin", "i4"),
-        ("xd", "u8"), ("yd", "u8"), ("whole_scale", "f8"), ("whole_shift", "f8"), ("length", "u8"), ("time", "u8"),
-        ("near", "u8"), ("near_count", "i4"), ("rank", "u8"), ("sort_weight", "u8"), ("sorts", "i4"),
-    ],
-    align=True,
-)  # fmt: skip  # struct Instance of types.hpp
-SIZES = np.dtype([(name, "i4") for name in ("customers", "windows", "removed", "routes", "pool", "places")])
-PLAN = np.dtype(
-    [("recipe", "V44"), ("home", SIZES), ("work", SIZES), ("table", "i4"), ("chain", "u8"), ("scratch", "u8")]
-)  # struct Plan of block.hpp
-RECORD = ("cost", "best_cost", "routes", "used", "absents", "absent_required", "best_is_now", "best_length", "missing")
-
 OF_NETWORK = ("attention", "decode", "decoder_tiles", "normalization", "pointwise", "rollout_random", "route_layers")
 SPIN, PAUSE = 0.02, 0.0002  # seconds: so long the GPU is waited for without a pause, then with pauses so long
 COMPILERS = 4  # threads

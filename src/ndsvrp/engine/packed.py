@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -13,14 +13,13 @@ import numpy.typing as npt
 import ndsvrp._core as _core
 from ndsvrp.engine.base import Ints, Sized
 from ndsvrp.engine.cpu import first_tour, instance_fields, tour_of
-from ndsvrp.engine.device import INSTANCE
 from ndsvrp.engine.placement import Kind, Shape, longest_route, typical_route
+from ndsvrp.engine.structs import INSTANCE, POINTERS
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 AT_ONCE = 1 << 24  # pairs of customers that are compared at once for neighbour lists
-POINTERS = tuple(name for name in INSTANCE.names or () if INSTANCE[name] == np.uint64)
 
 
 @dataclass(eq=False)
@@ -52,7 +51,7 @@ def pack(problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | Non
     which = np.ascontiguousarray(which, np.int32)
     ticks = [Ticks(problem) for problem in problems]
     fields = [instance_fields(t) for t in ticks]
-    kinds = [_kind(f) for f in fields]
+    kinds = [kind_of(f) for f in fields]
     groups = []
     for kind in dict.fromkeys(kinds[i] for i in which):
         inside = [i for i, other in enumerate(kinds) if other == kind]
@@ -162,9 +161,14 @@ def _rows(tours: list[Ints]) -> tuple[Ints, Ints]:
     return rows, np.array([len(tour) for tour in tours], np.int32)
 
 
-def _kind(fields: dict[str, Any]) -> Kind:
-    distance = "Matrix" if fields["length"] is not None else "FloatPoints" if fields["xd"] is None else "WholePoints"
-    return Kind(fields["due"] is not None, fields["prize"] is not None, distance)  # type: ignore[arg-type]
+def kind_of(fields: Mapping[str, Any]) -> Kind:
+    """The kind of an instance with these fields; None: a null pointer. The rules themselves say whether they apply."""
+    record = np.zeros((), INSTANCE)
+    for name, value in fields.items():
+        if value is not None:
+            record[name] = 1 if name in POINTERS else value
+    rules, distance = _core.kind_of(record.tobytes())
+    return Kind(rules, distance)
 
 
 def room_of(size: int) -> int:

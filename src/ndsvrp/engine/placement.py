@@ -18,9 +18,7 @@ from ndsvrp.engine.base import Ints, Recipe
 BEYOND = 32  # kBeyond of memory.hpp
 SLACK = 8  # places that a copied route has beside its customers
 COLUMNS = 128  # a table of gaps has a multiple of this
-MOST_COLUMNS = 512  # what the lanes of a warp can hold (kLarge of gaps.hpp), with windows less
 ENOUGH_COLUMNS = 256  # with fewer, it is not worth having the solution near
-RETRIES = 16  # required customers that a limited fleet has left out are tried along
 EVALUATE_THREADS = 960  # that a multiprocessor should hold when rollouts are evaluated: registers are cut to that
 
 Distance = Literal["FloatPoints", "WholePoints", "Matrix"]
@@ -30,8 +28,7 @@ Placement = Literal["auto", "drafts", "global"]
 class Kind(NamedTuple):
     """What kernels are compiled for."""
 
-    windows: bool
-    optional: bool
+    rules: tuple[str, ...]  #: structs of rules.hpp
     distance: Distance
 
 
@@ -39,11 +36,21 @@ class Sizes(NamedTuple):
     """struct Sizes of memory.hpp."""
 
     customers: int
-    windows: int
     removed: int
     routes: int
     pool: int
-    places: int
+    stops: int
+
+
+class Bytes(NamedTuple):
+    """What parts of the memory of a block take; see `layout` of bind.cpp."""
+
+    solution: int
+    chain: int
+    common: int
+    own: int
+    inputs: int
+    table: int
 
 
 @dataclass(frozen=True)
@@ -96,14 +103,15 @@ def typical_route(demand: Ints, capacity: int) -> int:
 def home_sizes(shape: Shape) -> Sizes:
     """Of chains in global memory: whatever a step may do to them."""
     n = shape.customers
-    return Sizes(n, int(shape.kind.windows), n + 1, 2 * (n + 1), _core.pool_for(n), BEYOND)
+    return Sizes(n, n + 1, 2 * (n + 1), _core.pool_for(n), BEYOND)
 
 
 def removed_at_most(shape: Shape, recipe: Recipe) -> int:
     """Customers taken out by one step; also the room that random removal needs to draw them."""
 
+    retries: int = _core.limits(shape.kind.rules)[1]
+
     def of(n: int) -> int:
-        retries = RETRIES if shape.kind.optional else 0
         if recipe.rule == "string":  # as many strings as 4 average / (1 + longest), and unserved customers on the way
             return min(n, 5 * int(np.ceil(recipe.string_average)) + recipe.string_longest + 2 + retries)
         if recipe.rule == "random" and 4 * min(recipe.removals, n) > n:
@@ -132,7 +140,7 @@ def places_typical(shape: Shape, recipe: Recipe, removed: int) -> int:
 def work_sizes(shape: Shape, removed: int, places: int) -> Sizes:
     """What a block works with."""
     n = shape.customers
-    return Sizes(n, int(shape.kind.windows), removed, n + removed + 1, _core.pool_for(n), (places + 3) // 4 * 4)
+    return Sizes(n, removed, n + removed + 1, _core.pool_for(n), (places + 3) // 4 * 4)
 
 
 @lru_cache(64)  # every launch asks
@@ -146,7 +154,8 @@ def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Place
     if placement == "global" or not near:
         return tables[0]
     plain = near[0]
-    solution, _, _, _, hot, _ = _bytes(shape, work, plain.teams < recipe.orders, 0)
+    bytes_of = _bytes(shape, work, plain.teams < recipe.orders, 0)
+    solution, hot = bytes_of.solution, bytes_of.inputs
     for smaller in near:
         if smaller.columns >= min(ENOUGH_COLUMNS, plain.columns) and smaller.scratch + hot + solution <= limit:
             plain = smaller
@@ -166,7 +175,7 @@ def columns_at_most(shape: Shape, recipe: Recipe, removed: int) -> int:
     if recipe.all_routes or recipe.orders > _core.TEAMS:
         return 0
     places = min(shape.customers, removed * shape.longest) + 2 * removed
-    most = MOST_COLUMNS * 3 // 4 if shape.kind.windows else MOST_COLUMNS
+    most: int = _core.limits(shape.kind.rules)[0]
     return min(most, -(-places // COLUMNS) * COLUMNS)
 
 
@@ -186,20 +195,19 @@ def layouts_to_evaluate(
 
 def _layout(shape: Shape, recipe: Recipe, work: Sizes, columns: int = 0) -> Layout:
     teams = min(recipe.orders, _core.TEAMS)
-    _, _, common, own, _, table = _bytes(shape, work, teams < recipe.orders, columns)
-    return Layout(work, teams, 0, common + teams * own + table, False, False, False, columns)
+    parts = _bytes(shape, work, teams < recipe.orders, columns)
+    return Layout(work, teams, 0, parts.common + teams * parts.own + parts.table, False, False, False, columns)
 
 
-def _bytes(shape: Shape, sizes: Sizes, several: bool, columns: int) -> tuple[int, int, int, int, int, int]:
-    kind = shape.kind
-    found: tuple[int, int, int, int, int, int] = _core.layout(
-        customers=sizes.customers, windows=kind.windows, optional=kind.optional, points=kind.distance != "Matrix",
-        whole=kind.distance == "WholePoints", removed=sizes.removed, routes=sizes.routes, places=sizes.places,
-        several=several, columns=columns,
+def _bytes(shape: Shape, sizes: Sizes, several: bool, columns: int) -> Bytes:
+    return Bytes(
+        *_core.layout(
+            rules=shape.kind.rules, distance=shape.kind.distance, customers=sizes.customers, removed=sizes.removed,
+            routes=sizes.routes, stops=sizes.stops, several=several, columns=columns,
+        )
     )  # fmt: skip
-    return found
 
 
 def chain_bytes(shape: Shape) -> int:
     """Of a chain in global memory."""
-    return _bytes(shape, home_sizes(shape), False, 0)[1]
+    return _bytes(shape, home_sizes(shape), False, 0).chain

@@ -1,0 +1,56 @@
+// What the teams of a crew tell each other.
+#pragma once
+#include "solution.hpp"
+
+namespace nds {
+inline namespace NDS_ISA {
+
+// What came of a step.
+struct Outcome {
+  i64 delta;        // of the best draft
+  bool mine;        // this team made it
+  bool late, full;  // worth nothing: time is up, or there was too little room
+
+  NDS_FN bool accepted(double margin) const { return !late && !full && double(delta) < margin; }
+};
+
+// The best draft of the crew: the first of the cheapest.
+template <class C>
+NDS_FN Outcome best_of(i64 delta, i32 full, i32 order, const Workspace& work, C crew) {
+  if constexpr (C::alone) {
+    return Outcome{delta, true, crew.lanes.time_is_up(), full != 0};
+  } else {
+    CrewState& state = *work.crew;
+    const bool late = crew.lanes.time_is_up();
+    if (crew.lanes.leads()) {
+      state.delta[crew.team] = delta;
+      state.order[crew.team] = order;
+      state.late[crew.team] = late;
+      state.overfull[crew.team] = full;
+    }
+    crew.sync();
+    i32 best = 0;
+    bool one_late = false, one_full = false;
+    for (i32 t = 0; t < crew.teams; ++t) {
+      const bool less = state.delta[t] < state.delta[best];
+      const bool same = state.delta[t] == state.delta[best];
+      if (less || (same && state.order[t] < state.order[best])) best = t;
+      one_late |= state.late[t] != 0;
+      one_full |= state.overfull[t] != 0;
+    }
+    return Outcome{state.delta[best], best == crew.team, one_late, one_full};
+  }
+}
+
+// All teams learn what the chain has come to.
+template <class C> NDS_FN void share(Chain& chain, Workspace& work, bool mine, C crew) {
+  if constexpr (!C::alone) {
+    Record& record = work.crew->chain;
+    if (mine && crew.lanes.leads()) record = record_of(chain);
+    crew.sync();
+    set_numbers(chain, record);
+  }
+}
+
+}  // namespace NDS_ISA
+}  // namespace nds

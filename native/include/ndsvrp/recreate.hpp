@@ -1,0 +1,58 @@
+// Greedy reinsertion of removed customers into a draft.
+#pragma once
+#include "scan.hpp"
+
+namespace nds {
+inline namespace NDS_ISA {
+
+struct Greedy {
+  bool all_routes;
+  Blinks blinks;
+  u32 open_route;  // probability times 2^32 of opening a route that does not pay
+  u64 coin_key;
+
+  NDS_FN bool coin(i32 turn) const { return u32(key_of(coin_key, u64(turn)) >> 32) < open_route; }
+};
+
+template <class R, class D> NDS_FN Ways ways_alone(const D& d, i32 c) {
+  const i32 to = d.length(0, c), from = d.length(c, 0);
+  if constexpr (R::uses_time && !D::symmetric) return Ways{to, from, d.time(0, c), d.time(c, 0)};
+  return Ways{to, from, to, from};
+}
+
+constexpr i32 kLook = 64;  // turns between two looks at the clock
+
+// Insert the customers one by one where each is cheapest (Algorithm 1, line 12). Stops early when
+// time is up or the draft is full.
+template <class R, class D, class L>
+NDS_DEEP void recreate(const Instance& in, const D& d, const Solution& s, Draft& draft,
+                       const i32* order, i32 count, const Greedy& greedy, L lanes) {
+  for (i32 turn = 0; turn < count && !draft.full; ++turn) {
+    if (turn % kLook == kLook - 1 && lanes.time_is_up()) break;
+    const i32 c = order[turn];
+    const Insertion<R> insertion{typename R::Probe(in, c), c, turn, greedy.blinks};
+    const typename R::Probe& probe = insertion.probe;
+    const i32 limit = R::limit(in, c);
+    Choice best{limit, -1, -1, -1};
+    for (i32 i = 0; i < draft.segments; ++i) {
+      const Segment seg = draft.segment[i];
+      if ((seg.size == 0) | !probe.fits_route(seg)) continue;
+      scan<R>(d, insertion, draft.at, seg, i, lanes, best);
+    }
+    best = lanes.best(best);
+    if (greedy.all_routes) scan_rest<R>(in, d, s, draft, insertion, lanes, best);
+    if (best.route >= 0) {
+      insert<R>(in, d, s, draft, probe, best, c, lanes);
+    } else if (R::opens(in, probe, draft.routes, ways_alone<R>(d, c), limit,
+                        [&] { return greedy.coin(turn); })) {
+      open_route<R>(in, d, s, draft, probe, c, greedy.all_routes, lanes);
+    } else {
+      if (lanes.leads()) draft.unserved[draft.unserved_count] = c;
+      ++draft.unserved_count;
+    }
+  }
+  lanes.sync();
+}
+
+}  // namespace NDS_ISA
+}  // namespace nds

@@ -1,0 +1,120 @@
+// A step by gaps in registers: see gaps.hpp.
+#pragma once
+#include "crew.hpp"
+#include "gap_registers.hpp"
+#include "orders.hpp"
+
+namespace nds {
+inline namespace NDS_ISA {
+
+NDS_FN Greedy greedy_for(const Recipe& recipe, Random& ordering) {
+  return Greedy{recipe.all_routes != 0, Blinks{ordering.bits(), recipe.blink}, recipe.open_route,
+                key_of(ordering.key, ~0ull)};
+}
+
+// What is known of a step by gaps before customers are put back.
+struct Task {
+  const Touched* touched;
+  i32 index, count;  // of the lane's customer, of all
+  i64 delta;         // of the stripped draft
+  double margin;
+};
+
+template <class R, class D, i32 Slots, bool Blink, class C>
+NDS_FN Outcome carry_out(const Instance& in, const D& d, Chain& chain, Workspace& work,
+                         const Task& task, const Greedy& greedy, C crew) {
+  const auto lanes = crew.lanes;
+  const Touched& touched = *task.touched;
+  Solution& s = chain.current;
+  GapRegisters<R, D, typename C::Lanes, Slots, Blink> gaps(d, work, touched.stops, lanes);
+  recreate_by_gaps<R>(in, d, s, work, task.index, task.count, s.routes - count_bits(touched.empty),
+                      greedy, gaps, lanes);
+  const Outcome outcome = best_of(task.delta + gaps.delta, 0, crew.team, work, crew);
+  if (outcome.accepted(task.margin)) {
+    if (chain.best_is_current && outcome.delta > 0) {
+      save_best(chain, crew);
+      crew.sync();
+    }
+    if (outcome.mine) {
+      commit_gaps<R>(in, s, work, touched, gaps, outcome.delta, lanes);
+      if (s.cost < chain.best_cost) start_from_current(chain);
+    }
+    share(chain, work, outcome.mine, crew);
+  }
+  return outcome;
+}
+
+// By as few gaps per lane as will do.
+template <class R, class D, class C>
+NDS_FN Outcome carry_out(const Instance& in, const D& d, Chain& chain, Workspace& work,
+                         const Recipe& recipe, const Task& task, const Greedy& greedy, C crew) {
+  constexpr i32 W = C::Lanes::W;
+  const i32 stops = task.touched->stops;
+  if constexpr (C::blinks) {
+    if (recipe.blink != 0) {
+      return carry_out<R, D, kLarge<R>, true>(in, d, chain, work, task, greedy, crew);
+    }
+  }
+  if (stops <= kSmall<R> * W) {
+    return carry_out<R, D, kSmall<R>, false>(in, d, chain, work, task, greedy, crew);
+  }
+  if (stops <= kMedium<R> * W) {
+    return carry_out<R, D, kMedium<R>, false>(in, d, chain, work, task, greedy, crew);
+  }
+  return carry_out<R, D, kLarge<R>, false>(in, d, chain, work, task, greedy, crew);
+}
+
+// The same with gaps in the gaps of lanes, each team with one order (gaps.hpp); false if that
+// cannot be done with this step, of which nothing is done then.
+template <class R, class D, class C>
+NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& work,
+                    const Recipe& recipe, i32 count, u64 key, double margin, Outcome& outcome,
+                    C crew) {
+  const auto lanes = crew.lanes;
+  Solution& s = chain.current;
+  if (recipe.all_routes || recipe.orders > crew.teams) return false;
+  if (!fits_registers(in, d, s, work.table, count, lanes)) return false;
+  const Touched touched = touched_routes(s, work.removed, count, lanes);
+  if (!fits_registers<R>(work.table, touched, lanes)) {
+    crew.sync();  // all have seen who was removed
+    return false;
+  }
+
+  CrewState& state = *work.crew;
+  bool feasible = true;
+  i64 delta = strip_share<R>(in, d, s, work, touched, feasible, crew);
+  if (crew.team == 0 && lanes.lane < count) {
+    const i32 c = work.removed[lanes.lane];
+    if (s.route_of[c] >= 0) delta += R::prize(in, c);
+  }
+  delta = lanes.total(delta);
+  if (lanes.leads()) state.delta[crew.team] = delta, state.late[crew.team] = !feasible;
+  crew.sync();
+  delta = 0;
+  for (i32 t = 0; t < crew.teams; ++t) {
+    delta += state.delta[t];
+    feasible &= state.late[t] == 0;
+  }
+  if constexpr (R::refreshes) {
+    if (!feasible) {
+      crew.sync();  // all have heard of it
+      return false;
+    }
+  }
+  measure(d, work, touched.stops, count, crew);
+  Random ordering{key_of(key, 1 + u64(crew.team))};
+  const i32 index =
+      arranged(in, recipe, work.removed, count, crew.team, work.order, ordering, lanes);
+  const Greedy greedy = greedy_for(recipe, ordering);
+  crew.sync();
+  const Task task{&touched, index, count, delta, margin};
+  outcome = carry_out<R>(in, d, chain, work, recipe, task, greedy, crew);
+  if (crew.team == 0) {
+    for (i32 i = lanes.lane; i < count; i += C::Lanes::W) work.mark[work.removed[i]] = 0;
+    lanes.sync();
+  }
+  return true;
+}
+
+}  // namespace NDS_ISA
+}  // namespace nds

@@ -1,0 +1,110 @@
+"""What the CPU engine and the GPU engine share: native forms of problems, recipes and solutions, and checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import ndsvrp._core as _core
+from ndsvrp.engine.base import Floats, Ints, Recipe, State
+from ndsvrp.engine.ticks import Ticks
+from ndsvrp.errors import EngineError
+from ndsvrp.solution import Solution
+
+NEIGHBOURS = 256  # default length of neighbour lists, which limits related and string removal
+RULES = {None: 0, "string": 1, "related": 2, "random": 3}  # enum RuinRule of types.hpp
+
+
+def instance_fields(ticks: Ticks) -> dict[str, Any]:
+    """Return a problem as the core takes it, without the neighbour lists, which the core makes."""
+    points, exact, whole = ticks.points, ticks.exact_points, ticks.whole
+    weights, ranks = ticks.sort_ranks()
+    return {
+        **ticks.fields,
+        "x": None if points is None else np.ascontiguousarray(points[:, 0], np.float32),
+        "y": None if points is None else np.ascontiguousarray(points[:, 1], np.float32),
+        "scale": 1.0,
+        "box_margin": ticks.box_margin,
+        "xd": None if exact is None else np.ascontiguousarray(exact[:, 0]),
+        "yd": None if exact is None else np.ascontiguousarray(exact[:, 1]),
+        "whole_scale": whole[0] if whole else 0.0,
+        "whole_shift": whole[1] if whole else 0.0,
+        "length": ticks.length_matrix,
+        "time": ticks.time_matrix,
+        "rank": ranks,
+        "sort_weight": weights,
+    }
+
+
+def make_instance(ticks: Ticks, neighbours: int = NEIGHBOURS) -> Any:
+    """Return the native form of a problem."""
+    return _core.make_instance(**instance_fields(ticks), near_count=neighbours)
+
+
+def reach_in_ticks(state: State, reach: Floats, per_unit: Floats) -> Floats:
+    """Check the argument of `Engine.exchange` and return it for each chain, (chains,)."""
+    if np.shape(reach) != (len(state.problems),) or not np.all(reach >= 0):
+        raise EngineError(f"a reach of at least 0 for each of {len(state.problems)} problems, got {reach}")
+    return np.ascontiguousarray(reach[state.problem_of] * per_unit, np.float64)
+
+
+def drawn_as(first: int | Ints, chains: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the numbers by which these chains of a batch draw random numbers; see `Engine.start`."""
+    return chains + first if np.ndim(first) == 0 else np.asarray(first)[chains]
+
+
+def given_removals(state: State, recipe: Recipe, removed: Ints | None, rollouts: int, neighbours: int) -> Ints | None:
+    """Check the customers to remove and return them; None if the recipe has a rule."""
+    check_removal(recipe, removed, neighbours)
+    if removed is None:
+        return None
+    removed = np.ascontiguousarray(removed, np.int32)
+    check_shape(state, recipe, removed.shape, rollouts)
+    sizes = np.array([state.problems[i].customers for i in state.problem_of])
+    ordered = np.sort(removed, axis=-1)
+    if np.any(ordered[..., 0] < 1) or np.any(ordered[..., -1] > sizes[:, None]):
+        raise EngineError("customers to remove must be between 1 and N")
+    if np.any(ordered[..., 1:] == ordered[..., :-1]):
+        raise EngineError("a customer is removed twice in one rollout")
+    return removed
+
+
+def check_removal(recipe: Recipe, removed: object | None, neighbours: int) -> None:
+    """Check that the recipe has either a rule or customers, and that neighbour lists are long enough."""
+    if (removed is None) == (recipe.rule is None):
+        raise EngineError("a recipe needs either a rule or the customers to remove")
+    if recipe.rule == "related" and recipe.removals > neighbours + 1:
+        raise EngineError(f"related removal reaches {neighbours + 1} customers, not {recipe.removals}")
+
+
+def check_shape(state: State, recipe: Recipe, shape: tuple[int, ...], rollouts: int) -> None:
+    """Check that the customers to remove are (chains, K, M)."""
+    expected = (len(state.problem_of), rollouts, recipe.removals)
+    if tuple(shape) != expected:
+        raise EngineError(f"customers to remove have shape {tuple(shape)}, expected {expected}")
+
+
+def first_tour(ticks: Ticks) -> Ints:
+    """Return one route per customer that can be served, or, if the fleet is limited, no route."""
+    if ticks.problem.vehicles is not None:
+        return np.zeros(0, np.int32)
+    served = np.flatnonzero(ticks.fields["demand"][1:] <= ticks.fields["capacity"]) + 1
+    return np.stack([served, np.zeros_like(served)], axis=1).ravel().astype(np.int32)
+
+
+def tour_of(solution: Solution) -> Ints:
+    """Return the routes one after another, each ended by a 0."""
+    return np.array([c for route in solution.routes for c in (*route, 0)], np.int32)
+
+
+def solution_of(tour: Ints) -> Solution:
+    """Return the solution of a tour."""
+    ends = np.flatnonzero(tour == 0)
+    return Solution(route[:-1] for route in np.split(tour, ends + 1)[:-1])
+
+
+def native_recipe(recipe: Recipe) -> Any:
+    """Return the native form of a recipe."""
+    return _core.Recipe(**{**vars(recipe), "rule": RULES[recipe.rule]})
