@@ -18,7 +18,7 @@ struct Workbench {
     Stops spare;
     chain = chain_at(plan, store, i, spare);
     home = chain.current;
-    Carver near{shared_memory()};
+    [[maybe_unused]] Carver near{shared_memory()};
 #if NDS_NEAR_DRAFTS
     work = workspace_at(near, plan, crew, true);
 #else

@@ -25,7 +25,7 @@ def compare(instances: Instances, neighbours: int) -> Any:
     (ours,), (theirs,) = found.groups, expected.groups
     assert ours.shape == theirs.shape
     assert found.per_unit.tolist() == expected.per_unit.tolist()
-    assert found.which.tolist() == ours.which.tolist() == ours.members.tolist() == theirs.members.tolist()
+    assert found.problem_of.tolist() == ours.problem_of.tolist() == ours.members.tolist() == theirs.members.tolist()
     assert ours.tours.tolist() == theirs.tours.tolist() and ours.lengths.tolist() == theirs.lengths.tolist()
     assert [(p.customers, p.vehicles) for p in found.problems] == [(p.customers, None) for p in expected.problems]
     block = upload(torch, theirs, "cpu")

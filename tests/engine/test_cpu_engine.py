@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ndsvrp import EngineError, Problem, Solution, check
-from ndsvrp.engine import cpu
 from ndsvrp.engine.base import Recipe
-from ndsvrp.engine.cpu import CpuEngine, CpuState, tour_of
+from ndsvrp.engine.cpu import CpuEngine, CpuState
+from ndsvrp.engine.shared import native_recipe, tour_of
 from ndsvrp.search.start import improve_start, start
 from parity.problems import SOURCES, VARIANTS, random_problem
 
@@ -36,14 +36,14 @@ def heat(problem: Problem, chains: int, steps: int, temperature: float = 0.02) -
 
 
 def everything(engine: CpuEngine, state: CpuState) -> list[Any]:
-    solutions = [engine.export(state, i, best=best) for i in range(len(state.which)) for best in (True, False)]
+    solutions = [engine.export(state, i, best=best) for i in range(len(state.problem_of)) for best in (True, False)]
     return [solutions, state.costs().tolist(), state.best_costs().tolist()]
 
 
 def assert_costs_are_true(engine: CpuEngine, state: CpuState) -> None:
     """What the engine says a solution costs is what the judge says, and nothing but a fleet's limit is broken."""
     for best, costs in ((False, state.costs()), (True, state.best_costs())):
-        for chain, index in enumerate(state.which):
+        for chain, index in enumerate(state.problem_of):
             problem = state.problems[index]
             report = check(problem, engine.export(state, chain, best=best))
             missing = [c for c in report.unserved if problem.required[c]]
@@ -88,7 +88,7 @@ def test_start_leaves_out_whom_nobody_can_serve() -> None:
     state = start(engine, [problem], [0], 1, rounds=3)
     assert engine.export(state, 0).routes == ((1,),)
     daring = Recipe(rule="random", removals=2, all_routes=True, open_route=1.0)
-    engine.rebuild(state, daring, None, np.full((1, 50), 9.0), 1, 1)
+    engine.improve(state, daring, None, np.full((1, 50), 9.0), 1, 1)
     assert 2 not in {c for route in engine.export(state, 0, best=False).routes for c in route}
     assert_costs_are_true(engine, state)
 
@@ -143,7 +143,7 @@ def test_problems_of_different_kinds_and_sizes_in_one_batch() -> None:
     state = start(engine, problems, which, 3, rounds=4)
     temperature = np.array([[0.05 * problems[i].side()] * 40 for i in which])
     for iteration, recipe in enumerate((STRINGS, RELATED)):
-        engine.rebuild(state, recipe, None, temperature, 3, iteration)
+        engine.improve(state, recipe, None, temperature, 3, iteration)
     assert_costs_are_true(engine, state)
     view = engine.view(state)
     largest = max(problem.customers for problem in problems)
@@ -160,7 +160,7 @@ def test_view_shows_what_export_gives(variant: str) -> None:
     problem = random_problem(5, variant, "none", customers=30, layout="uniform", scale=1000.0)
     engine = CpuEngine()
     state = start(engine, [problem], [0, 0, 0], 2, rounds=3)
-    engine.rebuild(state, STRINGS, None, heat(problem, 3, 50), 2, 1)
+    engine.improve(state, STRINGS, None, heat(problem, 3, 50), 2, 1)
     view = engine.view(state)
     for chain in range(3):
         previous, following, number = np.zeros(31, int), np.zeros(31, int), np.full(31, -1)
@@ -186,8 +186,8 @@ def test_given_removals_are_checked() -> None:
     state, cold = start(engine, [problem], [0], 1, rounds=0), np.zeros((1, 2))
     two = Recipe(removals=2)
     good = np.array([[[1, 2], [5, 4]]])
-    engine.rebuild(state, two, good, cold, 0, 0)
-    assert state.numbers().made == 2
+    engine.improve(state, two, good, cold, 0, 0)
+    assert state.stats().made == 2
     for removed, message in [
         (np.array([[[0, 2], [5, 4]]]), "between 1 and N"),
         (np.array([[[1, 2], [6, 4]]]), "between 1 and N"),
@@ -198,13 +198,13 @@ def test_given_removals_are_checked() -> None:
         (None, "either a rule or the customers"),
     ]:
         for call in (
-            lambda removed=removed: engine.rebuild(state, two, removed, cold, 0, 0),
+            lambda removed=removed: engine.improve(state, two, removed, cold, 0, 0),
             lambda removed=removed: engine.evaluate(state, two, removed, 2, 0, 0, False),
         ):
             with pytest.raises(EngineError, match=message):
                 call()
     with pytest.raises(EngineError, match="either a rule or the customers"):
-        engine.rebuild(state, Recipe(rule="random", removals=2), good, cold, 0, 0)
+        engine.improve(state, Recipe(rule="random", removals=2), good, cold, 0, 0)
     assert_costs_are_true(engine, state)
 
 
@@ -213,7 +213,7 @@ def test_cold_steps_never_worsen() -> None:
     state = start(engine, [problem], [0], 1, rounds=0)
     costs = [state.costs()[0]]
     for iteration in range(20):
-        engine.rebuild(state, RELATED, None, np.zeros((1, 10)), 1, iteration)
+        engine.improve(state, RELATED, None, np.zeros((1, 10)), 1, iteration)
         costs.append(state.costs()[0])
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] < 0.7 * costs[0]
@@ -226,14 +226,14 @@ def test_deadline_ends_a_step_unfinished() -> None:
     before = engine.export(state, 0, best=False)
     everybody = Recipe(rule="random", removals=3000, all_routes=True, orders=64)  # takes seconds
     began = time.perf_counter()
-    engine.rebuild(state, everybody, None, np.zeros((1, 1)), 1, 1, deadline=began + 0.02)
+    engine.improve(state, everybody, None, np.zeros((1, 1)), 1, 1, deadline=began + 0.02)
     assert time.perf_counter() - began < 0.5
     assert state.made == 1
     assert engine.export(state, 0, best=False) == before
     # Nothing is left behind: the next steps are those of a chain that was never interrupted.
     fresh = engine.start([problem], [0])
     for chains in (state, fresh):
-        engine.rebuild(chains, RELATED, None, np.zeros((1, 50)), 1, 2)
+        engine.improve(chains, RELATED, None, np.zeros((1, 50)), 1, 2)
         assert chains.made == 50
     assert engine.export(state, 0) == engine.export(fresh, 0)
 
@@ -241,8 +241,8 @@ def test_deadline_ends_a_step_unfinished() -> None:
 def test_a_deadline_in_the_past_makes_no_step() -> None:
     problem, engine = uniform(40), CpuEngine()
     state = engine.start([problem], [0])
-    engine.rebuild(state, RELATED, None, np.zeros((1, 9)), 1, 1, deadline=time.perf_counter() - 1)
-    assert state.numbers().made == 0
+    engine.improve(state, RELATED, None, np.zeros((1, 9)), 1, 1, deadline=time.perf_counter() - 1)
+    assert state.stats().made == 0
 
 
 @pytest.mark.parametrize(("variant", "source"), [("cvrp", "none"), ("vrptw", "dimacs"), ("pcvrptw", "asymmetric")])
@@ -254,7 +254,7 @@ def test_threads_and_slices_do_not_matter(variant: str, source: str) -> None:
         state = start(engine, [problem], np.zeros(5), 4, rounds=5)
         for iteration, recipe in enumerate((STRINGS, RELATED)):
             engine._pace = pace  # how many steps go into the first slice
-            engine.rebuild(state, recipe, None, heat(problem, 5, 300), 4, iteration)
+            engine.improve(state, recipe, None, heat(problem, 5, 300), 4, iteration)
         engine.evaluate(state, RELATED, None, 20, 4, 9, keep_best=True)
         return everything(engine, state)
 
@@ -264,7 +264,7 @@ def test_threads_and_slices_do_not_matter(variant: str, source: str) -> None:
     assert run(2, 1.0) == alone  # one by one to begin with
     one_by_one = CpuEngine()
     state = start(one_by_one, [problem], np.zeros(5), 4, rounds=5)
-    chains, native = state.chains, cpu.native_recipe
+    chains, native = state.chains, native_recipe
     for iteration, recipe in enumerate((STRINGS, RELATED)):
         ticks = np.ascontiguousarray(heat(problem, 5, 300) * state.per_unit[:, None])
         for step in range(300):
@@ -278,7 +278,7 @@ def test_seed_chain_and_iteration_matter() -> None:
 
     def run(seed: int, iteration: int) -> list[Any]:
         state = start(engine, [problem], [0, 0], 0, rounds=0)
-        engine.rebuild(state, STRINGS, None, heat(problem, 2, 50), seed, iteration)
+        engine.improve(state, STRINGS, None, heat(problem, 2, 50), seed, iteration)
         return [engine.export(state, chain).routes for chain in (0, 1)]
 
     assert run(1, 1) == run(1, 1)
@@ -292,12 +292,12 @@ def test_seed_chain_and_iteration_matter() -> None:
 def test_exchange_goes_on_from_another_chain() -> None:
     problem, engine = uniform(30), CpuEngine()
     state = start(engine, [problem], [0, 0, 0], 1, rounds=10)
-    engine.rebuild(state, RELATED, None, heat(problem, 3, 50, 0.2), 1, 1)
+    engine.improve(state, RELATED, None, heat(problem, 3, 50, 0.2), 1, 1)
     before, costs = [engine.export(state, i, best=False) for i in range(3)], state.costs()
     lowest, middle, worst = np.argsort(costs)
     engine.exchange(state, np.array([(costs[lowest] + costs[middle]) / 2 - costs[lowest]]), 1, 1)
     assert [engine.export(state, i, best=False) for i in range(3)] == [before[lowest]] * 3
-    engine.rebuild(state, RELATED, None, heat(problem, 3, 50), 1, 2)
+    engine.improve(state, RELATED, None, heat(problem, 3, 50), 1, 2)
     assert_costs_are_true(engine, state)
     assert engine.export(state, 0, best=False) != engine.export(state, 2, best=False)
     assert costs[worst] > costs[middle] > costs[lowest]
@@ -307,9 +307,9 @@ def test_exchange_forgets_no_best() -> None:
     """The best of the chain that is replaced stays, unless it takes on a better one."""
     problem, engine = uniform(30), CpuEngine()
     state = start(engine, [problem], [0, 0], 1, rounds=10)
-    engine.rebuild(state, RELATED, None, np.concatenate([np.zeros((1, 40)), heat(problem, 1, 40, 5.0)]), 1, 1)
+    engine.improve(state, RELATED, None, np.concatenate([np.zeros((1, 40)), heat(problem, 1, 40, 5.0)]), 1, 1)
     cold, hot = (engine.export(state, i) for i in range(2))
-    engine.rebuild(state, RELATED, None, np.concatenate([heat(problem, 1, 9, 0.3), heat(problem, 1, 9, 9.0)]), 1, 2)
+    engine.improve(state, RELATED, None, np.concatenate([heat(problem, 1, 9, 0.3), heat(problem, 1, 9, 9.0)]), 1, 2)
     now, best = state.costs().tolist(), state.best_costs().tolist()
     assert best[1] < now[0] < now[1], "the test needs a chain that has seen better than what it is given"
     engine.exchange(state, np.zeros(1), 1, 1)
@@ -319,7 +319,7 @@ def test_exchange_forgets_no_best() -> None:
     assert_costs_are_true(engine, state)
 
     fresh = start(engine, [problem], [0, 0], 1, rounds=0)
-    engine.rebuild(fresh, RELATED, None, np.concatenate([np.zeros((1, 40)), np.full((1, 40), -1.0)]), 1, 1)
+    engine.improve(fresh, RELATED, None, np.concatenate([np.zeros((1, 40)), np.full((1, 40), -1.0)]), 1, 1)
     engine.exchange(fresh, np.zeros(1), 1, 1)
     assert fresh.best_costs()[1] == fresh.best_costs()[0]
     assert engine.export(fresh, 1) == engine.export(fresh, 0)
@@ -349,7 +349,7 @@ def test_costs_never_drift(variant: str, source: str, limited: bool) -> None:
     state = start(engine, [problem], [0, 0], 5, rounds=2)
     for iteration in range(10):
         temperature = heat(problem, 2, 10_000, [0.02, 0.5][iteration // 9])
-        engine.rebuild(state, (STRINGS, RELATED)[iteration % 2], None, temperature, 5, iteration)
+        engine.improve(state, (STRINGS, RELATED)[iteration % 2], None, temperature, 5, iteration)
     assert np.any(state.costs() > state.best_costs())
     assert_costs_are_true(engine, state)
 
@@ -362,5 +362,5 @@ def test_costs_are_true_for_every_kind(variant: str, source: str) -> None:
         engine = CpuEngine()
         state = start(engine, [problem], [0], seed, rounds=3)
         for iteration, recipe in enumerate((STRINGS, RELATED)):
-            engine.rebuild(state, recipe, None, heat(problem, 1, 100, 0.1), seed, iteration)
+            engine.improve(state, recipe, None, heat(problem, 1, 100, 0.1), seed, iteration)
         assert_costs_are_true(engine, state)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from ndsvrp.engine import packed
-from ndsvrp.engine.cpu import make_instance
 from ndsvrp.engine.packed import near_by_points, pack, upload
+from ndsvrp.engine.shared import make_instance
 from ndsvrp.engine.structs import INSTANCE
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.generate import generate
@@ -60,7 +60,7 @@ def test_what_is_uploaded() -> None:
     ]  # fmt: skip
     made = pack(problems, [0, 1, 2, 3, 4, 4, 5, 6, 7], None, 6)
     assert [group.members.tolist() for group in made.groups] == [[0, 1, 2, 3, 4, 5], [6], [7, 8]]
-    assert [group.which.tolist() for group in made.groups] == [[0, 1, 2, 3, 4, 4], [0], [0, 1]]
+    assert [group.problem_of.tolist() for group in made.groups] == [[0, 1, 2, 3, 4, 4], [0], [0, 1]]
     inside = [[0, 1, 2, 3, 4], [5], [6, 7]]
     for group, numbers in zip(made.groups, inside, strict=True):
         block = upload(torch, group, "cpu")
@@ -85,7 +85,7 @@ def test_what_is_uploaded() -> None:
                 assert record["x"] == 0
             else:
                 assert record["length"] == record["time"] == 0
-    assert made.per_unit.tolist() == [Ticks(problems[i]).per_unit for i in made.which]
+    assert made.per_unit.tolist() == [Ticks(problems[i]).per_unit for i in made.problem_of]
 
 
 def test_a_matrix_serves_for_times_too() -> None:

@@ -67,7 +67,7 @@ def trace(cuda: CudaEngine) -> None:
 
 
 def everything(engine: Any, state: Any) -> list[Any]:
-    chains = range(len(state.which))
+    chains = range(len(state.problem_of))
     routes = [[engine.export(state, i, best=best).routes for i in chains] for best in (True, False)]
     view = [part.tolist() for part in engine.view(state)]
     return [routes, state.costs().tolist(), state.best_costs().tolist(), state.missing().tolist(), view]
@@ -81,7 +81,7 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
     side = np.array([problems[i].side() for i in which])[:, None]
     for iteration, recipe in enumerate(RECIPES):
         say(f"    {engine.name}: {recipe.rule}, {recipe.orders} orders")
-        engine.rebuild(state, recipe, None, np.full((chains, steps), 0.05) * side, seed, iteration)
+        engine.improve(state, recipe, None, np.full((chains, steps), 0.05) * side, seed, iteration)
         deltas = engine.evaluate(state, recipe, None, 5, seed, iteration, keep_best=iteration % 2 == 0)
         seen += [deltas.tolist(), everything(engine, state)]
     fewest = min(problem.customers for problem in problems)
@@ -90,16 +90,16 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
         lists = [[rng.permutation(fewest)[:removals] + 1 for _ in range(4)] for _ in which]
         recipe, removed = Recipe(removals=removals, orders=5), np.array(lists, np.int32)
         seen.append(engine.evaluate(state, recipe, removed, 4, seed, 90, keep_best=False).tolist())
-        engine.rebuild(state, recipe, removed, np.full((chains, 4), 1e3) * side, seed, 91)
+        engine.improve(state, recipe, removed, np.full((chains, 4), 1e3) * side, seed, 91)
     engine.exchange(state, middle(state), seed, 92)
     seen.append(everything(engine, state))
-    engine.rebuild(state, RECIPES[1], None, np.full((chains, steps), 0.01) * side, seed, 92)
+    engine.improve(state, RECIPES[1], None, np.full((chains, steps), 0.01) * side, seed, 92)
     return [*seen, everything(engine, state)]
 
 
 def middle(state: Any) -> Any:
     """(problems,) a reach that divides the chains of a problem: half of what there is between best and worst."""
-    of = [state.costs()[state.which == i] for i in range(len(state.problems))]
+    of = [state.costs()[state.problem_of == i] for i in range(len(state.problems))]
     return np.array([np.ptp(costs) / 2 if len(costs) else 0.0 for costs in of])
 
 
@@ -172,16 +172,16 @@ def check_tensors(cuda: CudaEngine) -> int:
     with torch.cuda.stream(torch.cuda.Stream()):
         lists = torch.as_tensor(removed, device="cuda")
         deltas = cuda.evaluate(state, recipe, lists, 9, 1, 1, keep_best=True)
-        cuda.rebuild(state, recipe, lists, torch.as_tensor(heat, device="cuda"), 1, 2)
+        cuda.improve(state, recipe, lists, torch.as_tensor(heat, device="cuda"), 1, 2)
         cuda.exchange(state, np.zeros(1), 1, 2)
-        view = cuda.device_view(state)
+        view = cuda.view(state, on_device=True)
         torch.cuda.current_stream().synchronize()
-    assert deltas.is_cuda and view.is_cuda
+    assert deltas.is_cuda and view.route.is_cuda
     cpu = CpuEngine()
     assert deltas.cpu().numpy().tolist() == cpu.evaluate(other, recipe, removed, 9, 1, 1, keep_best=True).tolist()
-    cpu.rebuild(other, recipe, removed, heat, 1, 2)
+    cpu.improve(other, recipe, removed, heat, 1, 2)
     cpu.exchange(other, np.zeros(1), 1, 2)
-    assert view.cpu().numpy().tolist() == [part.tolist() for part in cpu.view(other)]
+    assert [part.cpu().tolist() for part in view] == [part.tolist() for part in cpu.view(other)]
     assert everything(cuda, state) == everything(cpu, other)
     return 1
 
@@ -194,17 +194,17 @@ def check_deadlines(cuda: CudaEngine) -> int:
     everybody = Recipe(rule="random", removals=3000, all_routes=True, orders=2)
     for _ in range(2):  # the first time compiles
         began = time.perf_counter()
-        cuda.rebuild(state, everybody, None, np.full((2, 10_000), -1e9), 1, 1, deadline=began + 0.3)
-        state.numbers()
+        cuda.improve(state, everybody, None, np.full((2, 10_000), -1e9), 1, 1, deadline=began + 0.3)
+        state.stats()
         late = time.perf_counter() - began - 0.3
     assert late < 0.5, f"{late:.3f} s after the deadline"  # others may have the GPU meanwhile; see `nds bench gpu`
     assert cuda.export(state, 0, best=False) == before
-    assert 0 <= state.numbers().made < 20_000
+    assert 0 <= state.stats().made < 20_000
     heat = np.full((2, 700), 0.01)  # in three launches
-    cuda.rebuild(state, RECIPES[1], None, heat, 1, 2, deadline=time.perf_counter() + 60.0)
+    cuda.improve(state, RECIPES[1], None, heat, 1, 2, deadline=time.perf_counter() + 60.0)
     other = start(CpuEngine(), [problem], [0, 0], 1, rounds=0)
-    CpuEngine().rebuild(other, RECIPES[1], None, heat, 1, 2)
-    assert state.numbers().made == other.numbers().made == 2 * 700
+    CpuEngine().improve(other, RECIPES[1], None, heat, 1, 2)
+    assert state.stats().made == other.stats().made == 2 * 700
     assert everything(cuda, state) == everything(CpuEngine(), other)
     return 2
 

@@ -37,7 +37,7 @@ def main() -> None:
         engine = CudaEngine()
         state = start(engine, problems, np.arange(2), 1, rounds=2)
         inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), device)
-        inputs = inputs.showing(engine.device_view(state))
+        inputs = inputs.showing(engine.view(state, on_device=True))
         seeds, uniforms = RandomNumbers.from_counter(0, 2, key_of(1), rollouts, 5, bits, device)
         with low_precision(device):
             with torch.no_grad():

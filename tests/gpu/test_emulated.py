@@ -83,7 +83,7 @@ def search(engine: Any, problems: list[Any], ruin: Any = None, told: Any = None)
     assert it.run() == "iterations"
     state = it.state
     assert state is not None
-    numbers = state.numbers()
+    numbers = state.stats()
     for one, other in zip(numbers[:3], (state.costs(), state.best_costs(), state.missing()), strict=True):
         assert np.array_equal(one, other) and one.dtype == other.dtype
     courses = [[(point.iteration, point.cost) for point in trace] for trace in it.traces]
@@ -194,7 +194,7 @@ def test_the_same_temperature_for_all_steps() -> None:
     for heat in (np.broadcast_to(each[:, None], (2, 9)), np.repeat(each[:, None], 9, axis=1)):
         for one in (engine("auto"), CpuEngine()):
             state = start(one, [problem], [0, 0], 1, rounds=0)
-            one.rebuild(state, Recipe(rule="related", removals=5, orders=2), None, heat, 1, 1)
+            one.improve(state, Recipe(rule="related", removals=5, orders=2), None, heat, 1, 1)
             ends.append(agree.everything(one, state))
     assert ends[0] == ends[1] == ends[2] == ends[3]
 
@@ -205,8 +205,8 @@ def test_numbers_are_read_anew_after_every_change() -> None:
     recipe, heat = Recipe(rule="related", removals=5, orders=2), np.full((3, 4), 0.3 * problem.side())
     states: list[Any] = [start(one, [problem], [0, 0, 0], 1, rounds=0) for one in (cuda, cpu)]
     changes: list[Any] = [
-        lambda one, state: one.rebuild(state, recipe, None, heat, 1, 1),
-        lambda one, state: one.rebuild(state, recipe, None, heat, 1, 2, deadline=time.perf_counter() + 600),
+        lambda one, state: one.improve(state, recipe, None, heat, 1, 1),
+        lambda one, state: one.improve(state, recipe, None, heat, 1, 2, deadline=time.perf_counter() + 600),
         lambda one, state: one.exchange(state, np.zeros(1), 1, 2),
         lambda one, state: one.evaluate(state, recipe, None, 8, 1, 3, keep_best=True),
     ]
@@ -288,8 +288,8 @@ def test_a_deadline_drops_what_is_under_way() -> None:
     state = start(cuda, [problem], [0, 0], 1, rounds=0)
     before = cuda.export(state, 0, best=False)
     recipe = Recipe(rule="random", removals=60, all_routes=True, orders=2)
-    cuda.rebuild(state, recipe, None, np.full((2, 1000), -1e9), 1, 1, deadline=time.perf_counter() + 0.3)
-    assert 0 <= state.numbers().made < 2000
+    cuda.improve(state, recipe, None, np.full((2, 1000), -1e9), 1, 1, deadline=time.perf_counter() + 0.3)
+    assert 0 <= state.stats().made < 2000
     assert cuda.export(state, 0, best=False) == before
 
 
@@ -314,17 +314,17 @@ def test_steps_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     heat, ends = np.full((2, 7), 0.1 * problem.side()), []
     for each in (engine("auto"), CpuEngine()):
         state = start(each, [problem], [0, 0], 1, rounds=0)
-        each.rebuild(state, recipe, None, heat, 1, 1, deadline=time.perf_counter() + 600)
-        assert state.numbers().made == 14
+        each.improve(state, recipe, None, heat, 1, 1, deadline=time.perf_counter() + 600)
+        assert state.stats().made == 14
         ends.append(agree.everything(each, state))
         if each.name == "cuda":
             log: Any = each.device.log  # type: ignore[attr-defined]
             launch = "improve_chains"
             assert log[log.index(launch) :][:7] == [launch, launch, "wait", launch, "wait", launch, "read"]
-        each.rebuild(state, recipe, None, heat[:, :0], 1, 2, deadline=time.perf_counter() + 600)
-        assert state.numbers().made == 0
-        each.rebuild(state, recipe, None, heat, 1, 3, deadline=time.perf_counter())
-        assert state.numbers().made <= (2 if each.name == "cuda" else 0), "none; a GPU may begin one per chain"
+        each.improve(state, recipe, None, heat[:, :0], 1, 2, deadline=time.perf_counter() + 600)
+        assert state.stats().made == 0
+        each.improve(state, recipe, None, heat, 1, 3, deadline=time.perf_counter())
+        assert state.stats().made <= (2 if each.name == "cuda" else 0), "none; a GPU may begin one per chain"
     assert ends[0] == ends[1]
 
 
@@ -373,7 +373,7 @@ def test_small_cards_keep_the_solution_outside() -> None:
         cuda = engine("auto", shared_limit=limit)
         state, other = (start(each, [problem], [0], 1, rounds=0) for each in (cuda, CpuEngine()))
         for each, chains in ((cuda, state), (CpuEngine(), other)):
-            each.rebuild(chains, Recipe(rule="related", removals=6, orders=2), None, np.full((1, 3), 0.1), 1, 1)
+            each.improve(chains, Recipe(rule="related", removals=6, orders=2), None, np.full((1, 3), 0.1), 1, 1)
         assert agree.everything(cuda, state) == agree.everything(CpuEngine(), other)
         seen |= {placed for name, placed in near(cuda) if name == "improve_chains"}
     assert seen == {"100", "110", "111"}, seen
@@ -455,7 +455,7 @@ def test_steps_that_touch_no_route() -> None:
     ends = []
     for each in (engine("auto"), CpuEngine()):
         state = start(each, [problem], [0], 1, init=Solution([[1, 2, 3]]))
-        each.rebuild(state, Recipe(removals=4, orders=2), removed, np.zeros((1, 1)), 1, 1)
+        each.improve(state, Recipe(removals=4, orders=2), removed, np.zeros((1, 1)), 1, 1)
         ends.append(agree.everything(each, state))
     assert ends[0] == ends[1]
 
@@ -473,6 +473,6 @@ def test_hands_of_all_sizes(variant: str, removals: int) -> None:
     recipe, ends = Recipe(rule="random", removals=removals, orders=3), []
     for each in (engine("auto"), CpuEngine()):
         state = start(each, [problem], [0], 1, init=long)
-        each.rebuild(state, recipe, None, np.full((1, 8), problem.side()), 1, 1)
+        each.improve(state, recipe, None, np.full((1, 8), problem.side()), 1, 1)
         ends.append(agree.everything(each, state))
     assert ends[0] == ends[1]

@@ -121,9 +121,9 @@ def test_nobody_waits_for_the_policy() -> None:
     heat = np.broadcast_to(np.full((chains, 1), 1e-3), (chains, 16))
 
     def iterate(i: int) -> torch.Tensor:
-        view = engine.device_view(state)
+        view = engine.view(state, on_device=True)
         removed = policy(RuinRequest(problem, coordinates, view, 16, 6, np.random.default_rng(i)))
-        engine.rebuild(state, base.Recipe(removals=6, orders=2), removed, heat, 1, i)
+        engine.improve(state, base.Recipe(removals=6, orders=2), removed, heat, 1, i)
         engine.exchange(state, np.zeros(1), 1, i)
         asked.append(state.snapshot())
         return removed

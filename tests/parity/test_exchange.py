@@ -30,7 +30,7 @@ def engines() -> list[Engine]:
 
 
 def routes(engine: Engine, state: Any, best: bool = False) -> list[Any]:
-    return [engine.export(state, i, best=best).routes for i in range(len(state.which))]
+    return [engine.export(state, i, best=best).routes for i in range(len(state.problem_of))]
 
 
 def reaches(costs: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
@@ -68,7 +68,7 @@ def test_sources_are_those_of_the_reference(batch: Any, iterations: int) -> None
     assert (state.per_unit == 1).all()
     for iteration in range(iterations):
         for engine in (cpu, *others):
-            engine.rebuild(states[engine.name], RANDOM, None, heat, 5, iteration)
+            engine.improve(states[engine.name], RANDOM, None, heat, 5, iteration)
         costs, before, best = state.chains.costs().tolist(), routes(cpu, state), state.best_costs()
         reach = reaches(state.costs(), which)[iteration % 4]
         keys = [chain_key(5, iteration, number) for number in first]
@@ -91,7 +91,7 @@ def test_equal_costs_are_within_any_reach(engine: Engine) -> None:
     """All customers in one place: every order of theirs costs the same."""
     problem = Problem(coordinates=[[0, 0], *[[1, 0]] * 5], demand=[0, *[1] * 5], capacity=5)
     state: Any = start(engine, [problem], [0] * 5, 1, rounds=0)
-    engine.rebuild(state, RANDOM, None, np.full((5, 4), 1e3), 1, 1)
+    engine.improve(state, RANDOM, None, np.full((5, 4), 1e3), 1, 1)
     before = routes(engine, state)
     assert set(state.costs()) == {2.0} and len({str(each) for each in before}) > 2
     engine.exchange(state, np.zeros(1), 1, 1)
@@ -104,7 +104,7 @@ def test_who_goes_where(engine: Engine) -> None:
     problem = random_problem(3, "cvrp", "none", customers=9)
     state: Any = start(engine, [problem], [0] * 5, 1, rounds=0)
     heat = np.repeat([[-1e9], [0.0], [-1e9], [0.0], [-1e9]], 2, axis=1) * problem.side()
-    engine.rebuild(state, RANDOM, None, heat, 1, 1)
+    engine.improve(state, RANDOM, None, heat, 1, 1)
     costs = state.costs()
     assert len(set(costs.tolist())) == 3 and costs[[1, 3]].max() < costs[0]
     engine.exchange(state, np.array([abs(costs[1] - costs[3])]), 1, 2)
@@ -121,7 +121,7 @@ def test_everybody_within_reach_is_drawn() -> None:
     pairs = set()
     for iteration in range(150):
         state = cpu.start([problem], [0] * 5)
-        cpu.rebuild(state, RANDOM, None, np.full((5, 3), 10 * problem.side()), 1, 1)  # the same each time
+        cpu.improve(state, RANDOM, None, np.full((5, 3), 10 * problem.side()), 1, 1)  # the same each time
         order, before = np.argsort(state.costs()), routes(cpu, state)
         assert len(set(state.costs())) == 5
         cpu.exchange(state, np.array([state.costs()[order[2]] - state.costs()[order[0]]]), 1, iteration)

@@ -11,7 +11,8 @@ import pytest
 
 from ndsvrp import Problem, Solution
 from ndsvrp.engine.base import Recipe
-from ndsvrp.engine.cpu import CpuEngine, CpuState, make_instance
+from ndsvrp.engine.cpu import CpuEngine, CpuState
+from ndsvrp.engine.shared import make_instance
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.search.start import start
 from parity.problems import SOURCES, VARIANTS, random_problem
@@ -38,7 +39,7 @@ def warmed_up(problem: Problem, seed: int) -> tuple[CpuState, Chain]:
     """A solution that a few hot steps have stirred, in both, seen as a fresh start."""
     engine = CpuEngine()
     state = start(engine, [problem], [0], seed, rounds=2)
-    engine.rebuild(state, SOME_STEPS, None, np.full((1, 8), problem.side() * 0.1), seed, 0)
+    engine.improve(state, SOME_STEPS, None, np.full((1, 8), problem.side() * 0.1), seed, 0)
     routes = engine.export(state, 0, best=False)
     reference = Chain(Numbers(problem))
     reference.set_routes(routes.routes)
@@ -60,7 +61,7 @@ def test_given_removals(variant: str, source: str) -> None:
         removed = np.array([[1 + rng.permutation(problem.customers)[:removals] for _ in range(6)]], np.int32)
         recipe = Recipe(removals=removals, orders=1 + seed % 3, all_routes=scope, open_route=0.5)
         heat = np.full((1, 6), problem.side() * [0.0, 0.1, 1e9][seed % 3])
-        engine.rebuild(state, recipe, removed, heat, seed, 1)
+        engine.improve(state, recipe, removed, heat, seed, 1)
         reference.improve(recipe, removed[0].tolist(), in_ticks(problem, heat[0]), chain_key(seed, 1, 0))
         assert_same(state, 0, reference)
 
@@ -75,7 +76,7 @@ def test_everybody_is_removed(variant: str, scope: bool) -> None:
         order = 1 + np.random.default_rng(seed).permutation(n)
         removed = order.astype(np.int32).reshape(1, 1, n)
         recipe = Recipe(removals=n, all_routes=scope)
-        CpuEngine().rebuild(state, recipe, removed, np.full((1, 1), 1e30), seed, 0)
+        CpuEngine().improve(state, recipe, removed, np.full((1, 1), 1e30), seed, 0)
         reference.improve(recipe, removed[0].tolist(), [1e300], chain_key(seed, 0, 0))
         assert_same(state, 0, reference)
 
@@ -107,7 +108,7 @@ def test_short_trajectories(variant: str, source: str, limited: bool) -> None:
         )
         heat = np.full((1, 12), problem.side() * 0.03)
         for iteration in (1, 2):
-            engine.rebuild(state, recipe, None, heat, seed, iteration)
+            engine.improve(state, recipe, None, heat, seed, iteration)
             reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(seed, iteration, 0))
             assert_same(state, 0, reference)
 
@@ -139,7 +140,7 @@ def test_annealed_trajectories(name: str, recipe: Recipe, variant: str, source: 
     problem = random_problem(3, variant, source, customers=35, vehicles=limited, layout="uniform", scale=1000.0)
     state = start(engine, [problem], [0, 0], seed, rounds=2)
     heat = problem.side() * 0.1 * 0.01 ** (np.arange(2 * steps).reshape(2, steps) / (2 * steps))
-    engine.rebuild(state, recipe, None, heat, seed, 5)
+    engine.improve(state, recipe, None, heat, seed, 5)
     accepted = []
     for chain in (0, 1):
         reference = Chain(Numbers(problem))
@@ -163,7 +164,7 @@ def test_long_routes_are_scanned_whole() -> None:
         reference.set_routes(routes)
         recipe = Recipe(rule="related", removals=8, orders=2, all_routes=True, blink=[0.0, 0.5][seed % 2])
         heat = np.full((1, 12), problem.side() * 0.02)
-        CpuEngine().rebuild(state, recipe, None, heat, seed, 1)
+        CpuEngine().improve(state, recipe, None, heat, seed, 1)
         reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(seed, 1, 0))
         assert_same(state, 0, reference)
         assert max(map(len, reference.routes)) > 64
@@ -179,7 +180,7 @@ def test_full_vehicles(customers: int) -> None:
         reference.start(1, 0, 1, False)
         recipe = Recipe(rule="random", removals=customers, all_routes=True)
         heat = np.full((1, 40), problem.side())
-        CpuEngine().rebuild(state, recipe, None, heat, 1, 1)
+        CpuEngine().improve(state, recipe, None, heat, 1, 1)
         assert reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(1, 1, 0)) > 20
         assert_same(state, 0, reference)
         assert sorted(reference.routes) == [[c] for c in range(1, customers + 1)]
@@ -194,12 +195,12 @@ def test_nobody_is_served() -> None:
     recipe = Recipe(rule="string", open_route=0.0)
     state, reference = start(CpuEngine(), [problem], [0], 0, init=Solution([])), Chain(Numbers(problem))
     heat = np.full((1, 20), 0.1)
-    CpuEngine().rebuild(state, recipe, None, heat, 0, 0)
+    CpuEngine().improve(state, recipe, None, heat, 0, 0)
     reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(0, 0, 0))
     assert_same(state, 0, reference)
     assert reference.routes == []
     assert state.costs()[0] == pytest.approx(11e-3, rel=1e-5)
-    CpuEngine().rebuild(state, replace(recipe, open_route=1.0), None, np.full((1, 1), 1e30), 0, 1)
+    CpuEngine().improve(state, replace(recipe, open_route=1.0), None, np.full((1, 1), 1e30), 0, 1)
     reference.improve(replace(recipe, open_route=1.0), None, [1e300], chain_key(0, 1, 0))
     assert_same(state, 0, reference)
     assert len(reference.routes) >= 1
@@ -227,7 +228,7 @@ def test_evaluate(variant: str, source: str) -> None:
             heat[0, k] = 1e9 * problem.side()
             again = start(engine, [problem], [0], 0, init=routes)
             only_last = np.where(np.arange(k + 1) == k, heat, -1e9 * problem.side())  # below zero: never accepted
-            engine.rebuild(again, recipe, None, only_last, seed, 3)
+            engine.improve(again, recipe, None, only_last, seed, 3)
             if ticks[0, k] < Numbers(problem).per_unit * 1e6 * problem.side():
                 assert again.chains.costs()[0] - before == ticks[0, k]
 
@@ -310,8 +311,8 @@ def test_both_instruction_sets_agree(variant: str, source: str) -> None:
             pytest.skip("this machine has no AVX2")
         assert state.chains.isa == f"isa_{isa}"
         recipe = Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.02)
-        engine.rebuild(state, recipe, None, np.full((2, 1500), problem.side() * 0.02), 3, 1)
+        engine.improve(state, recipe, None, np.full((2, 1500), problem.side() * 0.02), 3, 1)
         recipe = Recipe(rule="related", orders=3)
-        engine.rebuild(state, recipe, None, np.full((2, 500), problem.side() * 0.02), 3, 2)
+        engine.improve(state, recipe, None, np.full((2, 500), problem.side() * 0.02), 3, 2)
         states.append([engine.export(state, chain, best=best) for chain in (0, 1) for best in (True, False)])
     assert states[0] == states[1]

@@ -36,7 +36,7 @@ def run(isa: str, problem: Problem, seed: int, recipes: list[Recipe], steps: int
     assert state.chains.isa == f"isa_{isa}"
     seen: list[Any] = []
     for iteration, recipe in enumerate(recipes):
-        engine.rebuild(state, recipe, None, np.full((2, steps), problem.side() * 0.05), seed, iteration)
+        engine.improve(state, recipe, None, np.full((2, steps), problem.side() * 0.05), seed, iteration)
         seen.append(engine.evaluate(state, recipe, None, 2, seed, iteration, keep_best=iteration % 2 == 0).tolist())
         seen += [engine.export(state, chain, best=best) for chain in (0, 1) for best in (True, False)]
     return [*seen, state.chains.costs().tolist(), state.chains.missing().tolist()]
@@ -70,7 +70,7 @@ def test_given_removals_and_full_vehicles(isa: str, customers: int) -> None:
     for kind in (isa, "base"):
         engine = CpuEngine(isa=kind)
         state = start(engine, [problem], [0], 1, rounds=0)
-        engine.rebuild(state, recipe, removed, heat, 1, 0)
+        engine.improve(state, recipe, removed, heat, 1, 0)
         ends.append((engine.export(state, 0, best=False), engine.export(state, 0), state.costs().tolist()))
     assert ends[0] == ends[1]
 
@@ -86,6 +86,6 @@ def test_long_routes(isa: str) -> None:
         engine = CpuEngine(isa=kind)
         state = start(engine, [problem], [0], 0, init=routes)
         recipe = Recipe(rule="related", removals=8, orders=2, all_routes=True, blink=0.5)
-        engine.rebuild(state, recipe, None, np.full((1, 2), problem.side()), 0, 1)
+        engine.improve(state, recipe, None, np.full((1, 2), problem.side()), 0, 1)
         ends.append(engine.export(state, 0, best=False))
     assert ends[0] == ends[1]

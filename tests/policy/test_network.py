@@ -57,7 +57,7 @@ def solved(problems: list[Problem], seed: int = 0, steps: int = 3) -> tuple[CpuE
     engine = CpuEngine()
     state = start(engine, problems, np.arange(len(problems)), seed, rounds=steps)
     related = Recipe(rule="related", removals=min(4, problems[0].customers))
-    engine.rebuild(state, related, None, np.full((len(problems), steps), 1e-3), seed, 0)
+    engine.improve(state, related, None, np.full((len(problems), steps), 1e-3), seed, 0)
     return engine, state, engine.view(state)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ndsvrp import Problem, Progress, Ruin, RuinRequest, Settings, generate, solve
-from ndsvrp.engine.base import Numbers
+from ndsvrp.engine.base import ChainStats
 from ndsvrp.search import stopping
 from ndsvrp.search.asa import Search
 from ndsvrp.search.stopping import Budget
@@ -28,12 +28,12 @@ class FakeState:
     def missing(self) -> np.ndarray:
         return np.full(len(self.all), self.left_out, np.int32)
 
-    def numbers(self) -> Numbers:
-        return Numbers(self.costs(), self.best_costs(), self.missing(), self.made)
+    def stats(self) -> ChainStats:
+        return ChainStats(self.costs(), self.best_costs(), self.missing(), self.made)
 
     def snapshot(self) -> Any:
-        numbers = self.numbers()
-        return lambda: numbers
+        stats = self.stats()
+        return lambda: stats
 
 
 class FakeEngine:
@@ -47,15 +47,15 @@ class FakeEngine:
         self.temperatures: list[float] = []
         self.heat: np.ndarray | None = None  #: of the last call
 
-    def start(self, problems: Any, which: Any, init: Any, *, first: Any, soon: Any) -> FakeState:
+    def start(self, problems: Any, problem_of: Any, init: Any, *, first: Any, precompile: Any) -> FakeState:
         chains = len(self.state.all) // len(problems)
-        assert which.tolist() == [i for i in range(len(problems)) for _ in range(chains)]
+        assert problem_of.tolist() == [i for i in range(len(problems)) for _ in range(chains)]
         assert first.tolist() == list(range(chains)) * len(problems)
         assert init is None
-        self.state.problems, self.state.which = problems, which
+        self.state.problems, self.state.problem_of = problems, problem_of
         return self.state
 
-    def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> None:
+    def improve(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> None:
         assert (np.ptp(temperature, axis=1) == 0).all()
         self.heat = temperature
         self.temperatures.append(float(temperature[0, 0]))
@@ -124,10 +124,10 @@ def test_trace_has_better_solutions_only() -> None:
     engine = FakeEngine([5.0])
     costs = iter([5.0, 5.0, 4.0, 4.0, 3.0])
 
-    def rebuild(*_: Any, **__: Any) -> None:
+    def improve(*_: Any, **__: Any) -> None:
         engine.state.all = np.array([next(costs)])
 
-    engine.rebuild = rebuild  # type: ignore[method-assign]
+    engine.improve = improve  # type: ignore[method-assign]
     search = run_on(engine, iterations=5)
     assert course(search) == [[(0, 5.0), (3, 4.0), (5, 3.0)]]
 
@@ -181,11 +181,11 @@ def test_a_network_on_a_gpu_is_not_begun_too_late(
     monkeypatch.setattr(stopping.time, "perf_counter", lambda: clock[0])
 
     class Cut(FakeEngine):
-        view = device_view = staticmethod(lambda state: None)
+        view = staticmethod(lambda state, on_device: None)
 
-        def rebuild(self, *args: Any, deadline: float, **_: Any) -> None:
+        def improve(self, *args: Any, deadline: float, **_: Any) -> None:
             clock[0] = max(clock[0], min(clock[0] + 0.06, deadline))
-            super().rebuild(*args)
+            super().improve(*args)
 
     problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
     budget = Budget(seconds=seconds, began=clock[0])
@@ -210,7 +210,7 @@ class Gpu(FakeEngine):
         self.ended: list[float] = []  #: when all that was launched before each snapshot was done
         self.state.snapshot = self.snapshot  # type: ignore[method-assign]
 
-    def device_view(self, state: Any) -> None:
+    def view(self, state: Any, *, on_device: bool) -> None:
         return None
 
     def network(self, request: RuinRequest) -> np.ndarray:
@@ -220,19 +220,19 @@ class Gpu(FakeEngine):
         self.networks.append(self.free)
         return np.ones((1, 3, 1), np.int32)
 
-    def rebuild(self, *args: Any, deadline: float | None = None, **_: Any) -> None:
+    def improve(self, *args: Any, deadline: float | None = None, **_: Any) -> None:
         takes = self.steps if isinstance(self.steps, float) else self.steps[min(len(self.ended), len(self.steps)) - 1]
         self.free = max(self.free, self.clock[0])
         self.free = max(self.free, min(self.free + takes, np.inf if deadline is None else deadline))
-        super().rebuild(*args)
+        super().improve(*args)
 
     def snapshot(self) -> Any:
-        numbers, ends = self.state.numbers(), self.free
+        stats, ends = self.state.stats(), self.free
         self.ended.append(ends)
 
-        def seen() -> Numbers:
+        def seen() -> ChainStats:
             self.clock[0] = max(self.clock[0], ends)
-            return numbers
+            return stats
 
         return seen
 
@@ -333,7 +333,7 @@ def test_an_interruption_while_waiting(clock: list[float]) -> None:
         gpu.state.all = np.array([next(costs)])
         seen, number = snapshot(), len(gpu.ended) - 1
 
-        def wait() -> Numbers:
+        def wait() -> ChainStats:
             waits.append(number)
             if waits == [0, 1, 2]:
                 raise KeyboardInterrupt

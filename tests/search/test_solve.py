@@ -162,14 +162,14 @@ def test_an_interrupted_search_returns_its_best() -> None:
 
 
 def test_the_trace_has_what_an_interrupted_iteration_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    rebuild = CpuEngine.rebuild
+    improve = CpuEngine.improve
 
     def interrupted(self: CpuEngine, *args: Any, **limits: Any) -> None:
-        rebuild(self, *args, **limits)
+        improve(self, *args, **limits)
         if args[-1] == 2:  # the iteration
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(CpuEngine, "rebuild", interrupted)
+    monkeypatch.setattr(CpuEngine, "improve", interrupted)
     result = solve(uniform(60, metric="exact"), iterations=100, seed=1, rollouts=50)
     assert (result.stopped, result.iterations) == ("interrupted", 2)
     assert result.trace[-1].iteration == 2

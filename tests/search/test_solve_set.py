@@ -195,12 +195,12 @@ def test_a_gpu_is_made_ready_before_the_clock_runs(monkeypatch: pytest.MonkeyPat
     class Slow(CpuEngine):
         """Takes a second to compile."""
 
-        def rebuild(self, state: Any, recipe: Any, removed: Any, temperature: Any, *args: Any, **limits: Any) -> None:
+        def improve(self, state: Any, recipe: Any, removed: Any, temperature: Any, *args: Any, **limits: Any) -> None:
             if not calls:
                 time.sleep(1.0)
             assert limits["deadline"] is not None
             calls.append((args[-1], temperature.shape[1]))
-            super().rebuild(state, recipe, removed, temperature, *args, **limits)
+            super().improve(state, recipe, removed, temperature, *args, **limits)
 
     problem = generate("cvrp", 20, seed=1)[0]
     monkeypatch.setattr(planning, "_has_gpu", lambda: True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ndsvrp.bench.rows import Row
 from ndsvrp.engine.base import Ints, Recipe
-from ndsvrp.engine.cpu import make_instance
 from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.engine.shared import make_instance
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.problem import Problem
 from ndsvrp.search.start import improve_start
@@ -32,12 +32,12 @@ def measure(problem: Problem, engine: CudaEngine, chains: int = CHAINS, repeats:
     began = time.perf_counter()
     state = engine.start([problem], np.zeros(chains, np.int32))
     heat = torch.full((chains, ROLLOUTS), 0.01 * problem.side(), dtype=torch.float64, device="cuda")
-    engine.rebuild(state, RELATED, None, heat[:, :1], 1, 0)
+    engine.improve(state, RELATED, None, heat[:, :1], 1, 0)
     state.costs()
     ready = time.perf_counter() - began
     improve_start(engine, state, 1, 30)
     for iteration in range(WARM_UP):
-        engine.rebuild(state, RELATED, None, heat, 1, iteration)
+        engine.improve(state, RELATED, None, heat, 1, iteration)
     yield {"what": "start", "value": ready, "unit": "s to the first step", "cost": float(np.mean(state.costs()))}
     lists = {
         "related": _related(problem, chains),
@@ -50,11 +50,11 @@ def measure(problem: Problem, engine: CudaEngine, chains: int = CHAINS, repeats:
         removed = torch.as_tensor(customers, device="cuda")
         calls = {
             "evaluate": lambda i, removed=removed: engine.evaluate(state, GIVEN, removed, ROLLOUTS, 1, i, False),
-            "improve": lambda i, removed=removed: engine.rebuild(state, GIVEN, removed, heat, 1, i),
+            "improve": lambda i, removed=removed: engine.improve(state, GIVEN, removed, heat, 1, i),
         }
         for what, call in calls.items():
             yield _row(what, name, seconds_of(call, repeats, "cuda"), chains)
-    by_rule = seconds_of(lambda i: engine.rebuild(state, RELATED, None, heat, 1, i), repeats, "cuda")
+    by_rule = seconds_of(lambda i: engine.improve(state, RELATED, None, heat, 1, i), repeats, "cuda")
     yield _row("improve", "rule", by_rule, chains)
     state.look()
 

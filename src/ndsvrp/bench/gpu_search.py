@@ -67,8 +67,8 @@ def iteration(
     heat = np.broadcast_to(HEAT * problem.side(), (chains, ROLLOUTS))
     related = Recipe(rule="related", removals=REMOVALS, orders=ORDERS)
     for i in range(WARM_UP):
-        engine.rebuild(state, related, None, heat, 1, i)
-    coordinates, view = augmentations(problem, chains), engine.device_view(state)
+        engine.improve(state, related, None, heat, 1, i)
+    coordinates, view = augmentations(problem, chains), engine.view(state, on_device=True)
     inputs = static_inputs([problem], coordinates, device).showing(view)
     seeds = torch.randint(2, (chains, ROLLOUTS, network.config.seed_bits), device=device).float()
     numbers = RandomNumbers(seeds, torch.rand(chains, ROLLOUTS, REMOVALS, device=device))
@@ -84,7 +84,7 @@ def iteration(
     graph = CapturedGraph(encode, inputs.tensors(), ()) if device == "cuda" else encode
     encoded = seconds_of(lambda i: graph(*inputs.tensors()), repeats, device)
     sampled = seconds_of(lambda i: sampler(inputs, numbers), repeats, device)
-    yield _part("view", seconds_of(lambda i: engine.device_view(state), repeats, device))
+    yield _part("view", seconds_of(lambda i: engine.view(state, on_device=True), repeats, device))
     yield _part("encode", encoded)
     yield _part("decode", sampled - encoded)
     yield {
@@ -93,13 +93,13 @@ def iteration(
     }  # fmt: skip
     yield _part("policy", seconds_of(lambda i: policy(request(i)), repeats, device))  # with its random numbers
     removed = policy(request(1))
-    rebuilt = seconds_of(lambda i: engine.rebuild(state, GIVEN, removed, heat, 1, i), repeats, device)
+    rebuilt = seconds_of(lambda i: engine.improve(state, GIVEN, removed, heat, 1, i), repeats, device)
     yield _part("rebuild", rebuilt)
 
     def exchange(i: int) -> None:
-        engine.rebuild(state, GIVEN, removed, heat, 1, i)
+        engine.improve(state, GIVEN, removed, heat, 1, i)
         engine.exchange(state, np.zeros(1), 1, i)  # all but the best are replaced
-        state.numbers()
+        state.stats()
 
     yield _part("exchange and report", seconds_of(exchange, repeats, device) - rebuilt)
     whole = _in_a_search(problem, policy, engine, chains, WARM_UP + 4 * repeats)

@@ -52,12 +52,12 @@ def measure(problem: Problem, seconds: float = 2.0, isa: str = "auto") -> Iterat
     middle = np.full((1, STEPS), 0.01 * problem.side())
     warm = np.geomspace(0.1, 0.01, WARM_UP) * problem.side()
     for iteration, temperature in enumerate(warm):
-        engine.rebuild(state, RECIPES["all"], None, np.full((1, STEPS), temperature), 1, iteration)
+        engine.improve(state, RECIPES["all"], None, np.full((1, STEPS), temperature), 1, iteration)
     for scope, recipe in RECIPES.items():
         iteration, steps = WARM_UP, 0
         began, cpu = time.perf_counter(), time.process_time()
         while time.perf_counter() - began < seconds:
-            engine.rebuild(state, recipe, None, middle, 1, iteration)
+            engine.improve(state, recipe, None, middle, 1, iteration)
             steps += state.made
             iteration += 1
         taken, cpu = time.perf_counter() - began, time.process_time() - cpu

@@ -1,16 +1,10 @@
-"""What search and training know of an engine: five verbs over batches of solutions.
-
-`start` makes solutions, `view` shows them to a policy, `rebuild` takes them apart and puts them back together,
-`exchange` has chains go on from better ones, `export` gives the best as routes. A sixth method, `evaluate`, is the
-parallel form of `rebuild`: K reconstructions of the same solution, where `rebuild` makes K in sequence, each of what
-the last one left.
-"""
+"""The protocols of an engine: what search and training ask of it, and of the solutions that it holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +13,14 @@ from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Array = Any  #: an array of numpy, or a tensor of torch on the device of the engine
 Rule = Literal["string", "related", "random"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How solutions are taken apart and put back together; `Settings` says what each field is."""
+    """How an engine call ruins and recreates; `Settings` explains each field. The core has the same fields."""
 
     rule: Rule | None = None  #: None: the customers to remove are given
     removals: int = 15
@@ -40,75 +36,80 @@ class Recipe:
 
 
 class View(NamedTuple):
-    """The current solutions as arrays (chains, N+1) int32: what a policy looks at.
+    """The current solutions, for a policy: (chains, N+1) int32, arrays or tensors.
 
-    Customers that are not served have the depot (0) on both sides and route -1; so has padding.
+    Unserved customers have the depot (0) on both sides and route -1; padding has the same.
     """
 
-    previous: Ints
-    next: Ints
-    route: Ints
+    previous: Array
+    next: Array
+    route: Array
 
 
-class Numbers(NamedTuple):
-    """What a search wants to know of all chains after every step; see `State`."""
+class ChainStats(NamedTuple):
+    """Numbers of all chains after an engine call; see `State`."""
 
-    costs: npt.NDArray[np.float64]
-    best_costs: npt.NDArray[np.float64]
+    costs: Floats
+    best_costs: Floats
     missing: Ints
-    made: int  #: reconstructions by the last `rebuild`, of all chains; fewer than asked for if time was up
+    made: int  #: reconstructions by the last `improve`, of all chains; fewer than asked for if time was up
 
 
 class Sized(Protocol):
-    """What is asked of a problem once its chains have started."""
+    """What is asked of a problem after its chains have started."""
 
     @property
     def customers(self) -> int:
-        """How many there are."""
+        """Return N."""
         ...
 
     @property
     def vehicles(self) -> int | None:
-        """How many there may be; None: any number."""
+        """Return the number of vehicles; None: unlimited."""
         ...
 
 
 class State(Protocol):
-    """Solutions in the hands of an engine: one current and one best per chain."""
+    """The chains that an engine holds: a current and a best solution each."""
 
-    which: Ints  #: (chains,) the problem of each chain
+    problem_of: Ints  #: (chains,) index of the problem of each chain
 
     @property
     def problems(self) -> Sequence[Sized]:
-        """What the chains work on."""
+        """Return the problems of the chains."""
         ...
 
-    def costs(self) -> npt.NDArray[np.float64]:
-        """(chains,) cost of the current solutions, in units of the problem. Required customers left out count a lot."""
+    def costs(self) -> Floats:
+        """Return (chains,) costs of the current solutions, in units of the problem.
+
+        An unserved required customer costs more than any solution that serves it.
+        """
         ...
 
-    def best_costs(self) -> npt.NDArray[np.float64]:
-        """(chains,) cost of the best solution each chain has seen."""
+    def best_costs(self) -> Floats:
+        """Return (chains,) costs of the best solutions."""
         ...
 
     def missing(self) -> Ints:
-        """(chains,) required customers that those best solutions leave out: a limited fleet could not take them yet."""
+        """Return (chains,) how many required customers the best solutions leave unserved."""
         ...
 
-    def numbers(self) -> Numbers:
-        """All of these, in one look: a GPU is waited for once."""
+    def stats(self) -> ChainStats:
+        """Return all of these. A GPU is waited for once."""
         ...
 
-    def snapshot(self) -> Callable[[], Numbers]:
-        """The numbers as they will be when all that has been asked for is done. Whoever calls what is returned waits
-        for that, and for nothing that is asked for later."""
+    def snapshot(self) -> Callable[[], ChainStats]:
+        """Return a function that waits for the calls made so far, not for later ones, and returns their stats."""
         ...
 
 
-class Engine(Protocol):
-    """Five verbs, one of them in two forms. A `state` is what `start` of the same engine returned.
+S = TypeVar("S", bound=State)
 
-    `deadline` is a time of `time.perf_counter`: long work ends there, unfinished.
+
+class EngineOf(Protocol[S]):
+    """Verbs over a batch of chains. A `state` is what `start` of the same engine returned.
+
+    `deadline` is a time of `time.perf_counter` at which long work ends, unfinished.
     """
 
     name: str
@@ -117,71 +118,72 @@ class Engine(Protocol):
     def start(
         self,
         problems: Sequence[Problem],
-        which: npt.ArrayLike,
+        problem_of: npt.ArrayLike,
         init: Solution | None = None,
         *,
         first: int | Ints = 0,
-        soon: Recipe | None = None,
-    ) -> State:
-        """Chains of problems, chain i belonging to `problems[which[i]]`, each with a first solution: the given one, or
-        one route per customer, or, where the fleet is limited, nobody served. Random numbers are drawn as for chains
-        `first`, `first + 1`, …, or, if it is an array (chains,), as for the chains it names: part of a batch then goes
-        the way it would go within the whole, and a problem within a batch the way it would go alone. By `soon`, if
-        anything, will be rebuilt: what a GPU needs for it is compiled beside all that comes before."""
+        precompile: Recipe | None = None,
+    ) -> S:
+        """Return chains with a first solution each; chain i belongs to `problems[problem_of[i]]`.
+
+        The first solution is `init`, or one route per customer, or, if the fleet is limited, no route.
+
+        first: chains draw random numbers as chains `first`, `first + 1`, … of a batch, or, if it is an array
+        (chains,), as the chains that it names. Part of a batch then finds what it would find within the batch.
+        precompile: the recipe of later calls. A GPU engine compiles its kernels in the background.
+        """
         ...
 
-    def view(self, state: Any) -> View:
-        """The current solutions, for a policy."""
+    def view(self, state: S, *, on_device: bool = False) -> View:
+        """Return the current solutions, for a policy; `on_device`: as tensors, if the engine is on a GPU."""
         ...
 
-    def device_view(self, state: Any) -> Any:
-        """The same three, where the engine has them: tensors on the GPU, for a network there; arrays on a CPU."""
-        ...
-
-    def rebuild(
+    def improve(
         self,
-        state: Any,
+        state: S,
         recipe: Recipe,
-        removed: Any,
-        temperature: npt.NDArray[np.float64],
+        removed: Array | None,
+        temperature: Floats,
         seed: int,
         iteration: int,
         *,
         deadline: float | None = None,
     ) -> None:
-        """K reconstructions in sequence per chain, accepted by annealing; `Numbers.made` tells how many were made.
+        """Make K steps in sequence per chain, accepted by annealing; `ChainStats.made` counts them.
 
-        removed: (chains, K, M) customers to take out, an array or a tensor where the engine is; or None with a rule in
-        the recipe;
-        temperature: (chains, K) float64, in units of the problem; if it is the same for all steps of a chain, best as
-        `np.broadcast_to` makes it of one number per chain, which is then all that a GPU is sent.
+        removed: (chains, K, M) customers to remove, or None if the recipe has a rule.
+        temperature: (chains, K) float64, in units of the problem. If all steps of a chain have the same one, pass what
+        `np.broadcast_to` returns: then a GPU is sent one number per chain.
         """
         ...
 
     def evaluate(
         self,
-        state: Any,
+        state: S,
         recipe: Recipe,
-        removed: Any,
+        removed: Array | None,
         rollouts: int,
         seed: int,
         iteration: int,
         keep_best: bool,
-    ) -> npt.NDArray[np.float64]:
-        """The parallel form of `rebuild`: (chains, K) change of cost by each of K reconstructions of the same solution.
+    ) -> Array:
+        """Return (chains, K) float64: by how much each of K steps from the same solution would change its cost.
 
-        There is no annealing: with `keep_best`, the best of the K is kept if it is better than that solution.
+        With `keep_best`, the best of the K is carried out if it improves the solution. There is no annealing.
         """
         ...
 
-    def exchange(self, state: Any, reach: npt.NDArray[np.float64], seed: int, iteration: int) -> None:
-        """Chains too far behind the others of their problem go on from the current solution of one that is not.
+    def exchange(self, state: S, reach: Floats, seed: int, iteration: int) -> None:
+        """Let chains that are too far behind continue from the current solution of a better one of their problem.
 
         reach: (problems,) float64, how far above the lowest cost of its chains one may be, in units of the problem.
-        Those beyond draw among those within, by random numbers of their own.
+        A chain beyond that draws one of those within.
         """
         ...
 
-    def export(self, state: Any, chain: int, *, best: bool = True) -> Solution:
-        """The best (or the current) solution of a chain as routes."""
+    def export(self, state: S, chain: int, *, best: bool = True) -> Solution:
+        """Return the best (or the current) solution of a chain as routes."""
         ...
+
+
+Engine: TypeAlias = EngineOf[Any]  #: an engine with states of any type

@@ -17,16 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.engine.base import Ints, Recipe, View
-from ndsvrp.engine.cpu import (
-    NEIGHBOURS,
-    check_removal,
-    check_shape,
-    drawn_as,
-    given_removals,
-    native_recipe,
-    reach_in_ticks,
-    solution_of,
-)
 from ndsvrp.engine.cuda_state import CudaState, Group, block_of_numbers
 from ndsvrp.engine.device import Device, Macros, room_for
 from ndsvrp.engine.packed import Packed, PackedGroup, pack, upload
@@ -41,6 +31,16 @@ from ndsvrp.engine.placement import (
     home_sizes,
     layout_to_improve,
     layouts_to_evaluate,
+)
+from ndsvrp.engine.shared import (
+    NEIGHBOURS,
+    check_removal,
+    check_shape,
+    drawn_as,
+    given_removals,
+    native_recipe,
+    reach_in_ticks,
+    solution_of,
 )
 from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
 from ndsvrp.errors import EngineError
@@ -68,23 +68,23 @@ class CudaEngine:
     def start(
         self,
         problems: Sequence[Problem],
-        which: npt.ArrayLike,
+        problem_of: npt.ArrayLike,
         init: Solution | None = None,
         *,
         first: int | Ints = 0,
-        soon: Recipe | None = None,
+        precompile: Recipe | None = None,
     ) -> CudaState:
         """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
-        packed = pack(problems, which, init, self.neighbours)
-        if soon is not None:
+        packed = pack(problems, problem_of, init, self.neighbours)
+        if precompile is not None:
             for group in packed.groups:
-                self.device.expect("improve", self._way_to_improve(group.shape, soon)[1])
+                self.device.expect("improve", self._way_to_improve(group.shape, precompile)[1])
         return self.begin(packed, first=first)
 
     def begin(self, packed: Packed, *, first: int | Ints = 0) -> CudaState:
         """What is left of `start` once problems are packed."""
         torch, groups, begin = self.device.torch, [], 0
-        block, records, made = block_of_numbers(torch, len(packed.which))
+        block, records, made = block_of_numbers(torch, len(packed.problem_of))
         for part in packed.groups:
             inside = slice(begin, begin + len(part.members))
             group = self._group(part, first, records[inside], made[inside])
@@ -92,7 +92,7 @@ class CudaEngine:
             groups.append(group)
             begin = inside.stop
         per_unit = self.device.send(packed.per_unit)
-        return CudaState(packed.problems, packed.which, groups, block, packed.per_unit, per_unit, self.device)
+        return CudaState(packed.problems, packed.problem_of, groups, block, packed.per_unit, per_unit, self.device)
 
     def _group(self, packed: PackedGroup, first: int | Ints, records: Any, made: Any) -> Group:
         torch, shape, members = self.device.torch, packed.shape, packed.members
@@ -111,34 +111,30 @@ class CudaEngine:
             return self.device.send(np.ascontiguousarray(values, np.int32))
 
         return Group(
-            shape, members, instances, ints(packed.which), ints(members), ints(drawn_as(first, members)), memory,
+            shape, members, instances, ints(packed.problem_of), ints(members), ints(drawn_as(first, members)), memory,
             records, made,
         )  # fmt: skip
 
     def _set_tours(self, group: Group, packed: PackedGroup) -> None:
         rows, lengths = (self.device.torch.as_tensor(part, device="cuda") for part in (packed.tours, packed.lengths))
         self._launch_chains(
-            group, "start_chains", len(group.members), 32, group.instances, group.which, group.memory, group.records,
-            rows, lengths, np.int32(rows.shape[1]),
+            group, "start_chains", len(group.members), 32, group.instances, group.problem_of, group.memory,
+            group.records, rows, lengths, np.int32(rows.shape[1]),
         )  # fmt: skip
 
     # --- view, exchange, export ----------------------------------------------------------------
 
-    def view(self, state: CudaState) -> View:
-        """The current solutions, for a policy."""
-        return View(*self.device_view(state).cpu().numpy())
-
-    def device_view(self, state: CudaState) -> Any:
-        """The same as one tensor (3, chains, N+1) int32 on the GPU."""
+    def view(self, state: CudaState, *, on_device: bool = False) -> View:
+        """Return the current solutions as arrays, or as tensors on the GPU."""
         torch = self.device.torch
         nodes = max(problem.customers for problem in state.problems) + 1
-        out = torch.empty((3, len(state.which), nodes), dtype=torch.int32, device="cuda")
+        out = torch.empty((3, len(state.problem_of), nodes), dtype=torch.int32, device="cuda")
         for group in state.groups:
             self._launch_chains(
-                group, "view_chains", len(group.members), 256, group.instances, group.which, group.number,
+                group, "view_chains", len(group.members), 256, group.instances, group.problem_of, group.number,
                 group.memory, group.records, np.int32(nodes), out[0], out[1], out[2],
             )  # fmt: skip
-        return out
+        return View(*(out if on_device else out.cpu().numpy()))
 
     def exchange(self, state: CudaState, reach: npt.NDArray[np.float64], seed: int, iteration: int) -> None:
         """Chains too far behind the others of their problem go on from one that is not. Nobody waits."""
@@ -149,11 +145,19 @@ class CudaEngine:
             chains = len(group.members)
             source = torch.empty(chains, dtype=torch.int32, device="cuda")
             self._launch_chains(
-                group, "choose_sources", chains, 32, group.which, group.key, group.records,
+                group, "choose_sources", chains, 32, group.problem_of, group.key, group.records,
                 _rows(group, state, ticks), np.uint64(seed), np.uint64(iteration), source,
             )  # fmt: skip
             self._launch_chains(
-                group, "replace_chains", chains, 256, group.instances, group.which, group.memory, group.records, source
+                group,
+                "replace_chains",
+                chains,
+                256,
+                group.instances,
+                group.problem_of,
+                group.memory,
+                group.records,
+                source,
             )
 
     def export(self, state: CudaState, chain: int, *, best: bool = True) -> Solution:
@@ -171,7 +175,7 @@ class CudaEngine:
 
     # --- rebuild -------------------------------------------------------------------------------
 
-    def rebuild(
+    def improve(
         self,
         state: CudaState,
         recipe: Recipe,
@@ -215,7 +219,7 @@ class CudaEngine:
             kernel = self.device.kernel("improve", "improve_chains", macros)
             self.device.launch(
                 kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
-                group.instances, group.which, group.key, group.memory, group.records,
+                group.instances, group.problem_of, group.key, group.memory, group.records,
                 self._scratch(group, layout, len(group.members)), _rows(group, state, given), part,
                 np.int32(part.shape[1]), np.int32(begin), np.int32(end), np.uint64(seed), np.uint64(iteration),
                 np.uint64(stop_at), group.made,
@@ -261,7 +265,7 @@ class CudaEngine:
         """
         torch = self.device.torch
         given = self._given(state, recipe, removed, rollouts)
-        deltas = torch.empty((len(state.which), rollouts), dtype=torch.int64, device="cuda")
+        deltas = torch.empty((len(state.problem_of), rollouts), dtype=torch.int64, device="cuda")
         state.changed()
         for group in state.groups:
             whole = len(state.groups) == 1
@@ -289,7 +293,7 @@ class CudaEngine:
             grid = total if layout.near_drafts else min(total, 2 * self.device.multiprocessors)
             self.device.launch(
                 kernel, grid, layout.threads, layout.shared, self._plan(group, recipe, layout),
-                group.instances, group.which, group.key, group.memory, group.records,
+                group.instances, group.problem_of, group.key, group.memory, group.records,
                 self._scratch(group, layout, grid), given, np.int32(rollouts), np.int32(total), np.uint64(seed),
                 np.uint64(iteration), deltas, None if waiting is None else waiting[1:], waiting,
             )  # fmt: skip
@@ -301,7 +305,7 @@ class CudaEngine:
         kernel = self.device.kernel("keep", "keep_best", _macros(group.shape.kind, layout, 1))
         self.device.launch(
             kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
-            group.instances, group.which, group.key, group.memory, group.records,
+            group.instances, group.problem_of, group.key, group.memory, group.records,
             self._scratch(group, layout, len(group.members)), given, deltas, np.int32(rollouts), np.uint64(seed),
             np.uint64(iteration), group.made,
         )  # fmt: skip

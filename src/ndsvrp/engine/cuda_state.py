@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.engine.base import Ints, Numbers, Sized
+from ndsvrp.engine.base import ChainStats, Ints, Sized
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.placement import Shape
 from ndsvrp.engine.structs import RECORD
@@ -29,7 +29,7 @@ class Group:
     shape: Shape
     members: Ints  #: (m,) numbers of the chains in the batch
     instances: Any  #: bytes of the problems' records, and behind them their arrays
-    which: Any  #: (m,) int32 problem of each chain, within the group
+    problem_of: Any  #: (m,) int32 problem of each chain, within the group
     number: Any  #: members, on the device
     key: Any  #: the numbers by which they draw random numbers
     memory: Any  #: (m, bytes) the chains
@@ -51,7 +51,7 @@ class CudaState:
     """Chains on a GPU."""
 
     problems: tuple[Sized, ...]
-    which: Ints
+    problem_of: Ints
     groups: list[Group]
     block: Any  #: int64: the records of all chains, group by group, and behind them the steps they made
     units: npt.NDArray[np.float64]  #: (chains,) ticks per unit
@@ -61,21 +61,21 @@ class CudaState:
 
     def costs(self) -> npt.NDArray[np.float64]:
         """(chains,) cost of the current solutions."""
-        return self.numbers().costs
+        return self.stats().costs
 
     def best_costs(self) -> npt.NDArray[np.float64]:
         """(chains,) cost of the best solution each chain has seen."""
-        return self.numbers().best_costs
+        return self.stats().best_costs
 
     def missing(self) -> Ints:
         """(chains,) required customers that those best solutions leave out."""
-        return self.numbers().missing
+        return self.stats().missing
 
-    def numbers(self) -> Numbers:
+    def stats(self) -> ChainStats:
         """All of these; the GPU is waited for only if it was given something to do since the last look."""
         return self._numbers(self.look())
 
-    def snapshot(self) -> Callable[[], Numbers]:
+    def snapshot(self) -> Callable[[], ChainStats]:
         """The numbers as they will be when all is done that has been launched up to here."""
         arrived = self.device.read(self.block)
         return lambda: self._numbers(self._checked(arrived()))
@@ -93,7 +93,7 @@ class CudaState:
     def _checked(self, block: npt.NDArray[np.int64]) -> Seen:
         """What a block says. Refuses to go on if a step found too little room: that would be a mistake of
         `placement.py`."""
-        chains = len(self.which)
+        chains = len(self.problem_of)
         records = block[: chains * WORDS].view(RECORD)
         made = block[chains * WORDS :].view(np.int32)[:chains]
         if np.any(made < 0):
@@ -103,9 +103,9 @@ class CudaState:
             records, made = records[places], made[places]
         return Seen(records, made)
 
-    def _numbers(self, seen: Seen) -> Numbers:
+    def _numbers(self, seen: Seen) -> ChainStats:
         current, best = seen.records["current"], seen.records["best"]
-        return Numbers(
+        return ChainStats(
             current["cost"] / self.units, best["best_cost"] / self.units, best["best_unserved"], int(seen.made.sum())
         )
 

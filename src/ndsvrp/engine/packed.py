@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 import ndsvrp._core as _core
 from ndsvrp.engine.base import Ints, Sized
-from ndsvrp.engine.cpu import first_tour, instance_fields, tour_of
 from ndsvrp.engine.placement import Kind, Shape, longest_route, typical_route
+from ndsvrp.engine.shared import first_tour, instance_fields, tour_of
 from ndsvrp.engine.structs import INSTANCE, POINTERS
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.problem import Problem
@@ -28,7 +28,7 @@ class PackedGroup:
 
     shape: Shape
     members: Ints  #: (m,) numbers of the chains in the batch
-    which: Ints  #: (m,) problem of each chain, within the group
+    problem_of: Ints  #: (m,) problem of each chain, within the group
     table: npt.NDArray[Any] | None
     """(problems,) of `INSTANCE`; its pointers count from the begin of the block. None: all is on the GPU already."""
     block: Any  #: bytes: room for the table, and behind it the arrays
@@ -41,22 +41,22 @@ class Packed:
     """A batch of problems with the chains to work on them."""
 
     problems: tuple[Sized, ...]
-    which: Ints
+    problem_of: Ints
     per_unit: npt.NDArray[np.float64]  #: (chains,) ticks per unit
     groups: list[PackedGroup]
 
 
-def pack(problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | None, neighbours: int) -> Packed:
+def pack(problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None, neighbours: int) -> Packed:
     """All that `start` does before it needs the GPU."""
-    which = np.ascontiguousarray(which, np.int32)
+    problem_of = np.ascontiguousarray(problem_of, np.int32)
     ticks = [Ticks(problem) for problem in problems]
     fields = [instance_fields(t) for t in ticks]
     kinds = [kind_of(f) for f in fields]
     groups = []
-    for kind in dict.fromkeys(kinds[i] for i in which):
+    for kind in dict.fromkeys(kinds[i] for i in problem_of):
         inside = [i for i, other in enumerate(kinds) if other == kind]
-        members = np.flatnonzero(np.isin(which, inside)).astype(np.int32)
-        within = np.searchsorted(inside, which[members]).astype(np.int32)
+        members = np.flatnonzero(np.isin(problem_of, inside)).astype(np.int32)
+        within = np.searchsorted(inside, problem_of[members]).astype(np.int32)
         mine = [fields[i] for i in inside]
         shape = Shape(
             kind,
@@ -66,7 +66,7 @@ def pack(problems: Sequence[Problem], which: npt.ArrayLike, init: Solution | Non
         )
         tours = [first_tour(ticks[i]) if init is None else tour_of(init) for i in inside]
         groups.append(PackedGroup(shape, members, within, *_block(mine, neighbours), *_rows(tours)))
-    return Packed(tuple(problems), which, np.array([ticks[i].per_unit for i in which]), groups)
+    return Packed(tuple(problems), problem_of, np.array([ticks[i].per_unit for i in problem_of]), groups)
 
 
 def upload(torch: Any, group: PackedGroup, device: str = "cuda") -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ndsvrp.engine.base import Engine, Ints, Numbers, Recipe, State
+from ndsvrp.engine.base import ChainStats, Engine, Ints, Recipe, State
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest
 from ndsvrp.search.augment import augmentations
@@ -57,8 +57,10 @@ class Search:
         if self.ruin is not None:  # rules read the problem itself
             self._coordinates = np.concatenate([augmentations(problem, chains) for problem in self.problems])  # line 3
         recipe = settings.recipe(self.problems[0].customers, by_rule=self.ruin is None)
-        which, number = np.divmod(np.arange(chains * len(self.problems), dtype=np.int32), np.int32(chains))
-        self.state = state = engine.start(self.problems, which, self.init, first=number, soon=recipe)  # line 4
+        problem_of, number = np.divmod(np.arange(chains * len(self.problems), dtype=np.int32), np.int32(chains))
+        self.state = state = engine.start(
+            self.problems, problem_of, self.init, first=number, precompile=recipe
+        )  # line 4
         if self.init is None:
             improve_start(
                 engine, state, self.seed, self.start_rounds,
@@ -71,8 +73,8 @@ class Search:
             temperatures = np.array([cool(used) for cool in cooling])  # lines 2 and 15
             removed = self._removals(state, recipe)
             rollouts = settings.rollouts if removed is None else removed.shape[1]
-            steps = np.broadcast_to(np.repeat(temperatures, chains)[:, None], (len(which), rollouts))
-            engine.rebuild(  # line 6
+            steps = np.broadcast_to(np.repeat(temperatures, chains)[:, None], (len(problem_of), rollouts))
+            engine.improve(  # line 6
                 state, recipe, removed, steps, self.seed, self.iteration, deadline=self.budget.deadline
             )
             engine.exchange(state, temperatures * settings.threshold, self.seed, self.iteration)  # lines 7 to 14
@@ -90,14 +92,14 @@ class Search:
         """Return the best solution of each problem; without routes if the search ended before its start."""
         if self.state is None:
             return [Solution([]) for _ in self.problems]
-        return [self.engine.export(self.state, int(chain)) for chain in self._best_chains(self.state.numbers())]
+        return [self.engine.export(self.state, int(chain)) for chain in self._best_chains(self.state.stats())]
 
     def note_best(self) -> None:
         """Add to the traces what an interrupted search has found, unfinished iterations included."""
-        for launched, numbers in self._pipeline.drain():
-            self._note(launched, numbers)
+        for launched, stats in self._pipeline.drain():
+            self._note(launched, stats)
         if self.state is not None:
-            self._trace(self.iteration, self.state.numbers())
+            self._trace(self.iteration, self.state.stats())
 
     def elapsed(self) -> float:
         """Return the seconds since the start, an equal share for each problem."""
@@ -106,7 +108,7 @@ class Search:
     def _removals(self, state: State, recipe: Recipe) -> Ints | None:
         if self.ruin is None:
             return None
-        view = self.engine.device_view(state) if self.ruin.on_device else self.engine.view(state)
+        view = self.engine.view(state, on_device=self.ruin.on_device)
         request = RuinRequest(
             self.problems[0], self._coordinates, view, self.settings.rollouts, recipe.removals,
             np.random.default_rng((self.seed, self.iteration, 0)), self.threads, self.budget.deadline,
@@ -114,35 +116,35 @@ class Search:
         )  # fmt: skip
         return self.ruin(request)
 
-    def _report(self, launched: Launched, numbers: Numbers) -> str | None:
+    def _report(self, launched: Launched, stats: ChainStats) -> str | None:
         """Record an iteration, call the callback, and return why the budget ends the search, if it does.
 
         Callback and budget get the mean over several problems.
         """
-        best = self._note(launched, numbers)
+        best = self._note(launched, stats)
         progress = Progress(
-            launched.iteration, self.budget.elapsed(), float(numbers.best_costs[best].mean()),
-            float(launched.temperatures.mean()), self.reconstructions, int(numbers.missing[best].sum()),
+            launched.iteration, self.budget.elapsed(), float(stats.best_costs[best].mean()),
+            float(launched.temperatures.mean()), self.reconstructions, int(stats.missing[best].sum()),
         )  # fmt: skip
         if self.callback is not None:
             self.callback(progress)
         return self.budget.reason(progress)
 
-    def _note(self, launched: Launched, numbers: Numbers) -> Ints:
+    def _note(self, launched: Launched, stats: ChainStats) -> Ints:
         """Count reconstructions and extend the traces. Return the best chain of each problem."""
         if launched.iteration > 0:
-            self.reconstructions += numbers.made * self.settings.orders
-        return self._trace(launched.iteration, numbers)
+            self.reconstructions += stats.made * self.settings.orders
+        return self._trace(launched.iteration, stats)
 
-    def _trace(self, iteration: int, numbers: Numbers) -> Ints:
-        best = self._best_chains(numbers)
+    def _trace(self, iteration: int, stats: ChainStats) -> Ints:
+        best = self._best_chains(stats)
         for trace, chain in zip(self.traces, best, strict=True):
-            cost = float(numbers.best_costs[chain])
-            if numbers.missing[chain] == 0 and (not trace or cost < trace[-1].cost):
+            cost = float(stats.best_costs[chain])
+            if stats.missing[chain] == 0 and (not trace or cost < trace[-1].cost):
                 trace.append(TracePoint(self.elapsed(), iteration, cost))
         return best
 
-    def _best_chains(self, numbers: Numbers) -> Ints:
+    def _best_chains(self, stats: ChainStats) -> Ints:
         """Return (problems,) the chain with the best solution of each problem."""
-        costs = numbers.best_costs.reshape(len(self.problems), -1)
+        costs = stats.best_costs.reshape(len(self.problems), -1)
         return np.asarray(np.argmin(costs, axis=1) + np.arange(len(costs)) * costs.shape[1], np.int32)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ndsvrp.engine.base import Numbers
+from ndsvrp.engine.base import ChainStats
 from ndsvrp.metric import Floats
 from ndsvrp.ruin import Ruin
 from ndsvrp.search.stopping import Budget
@@ -22,7 +22,7 @@ class Launched(NamedTuple):
 
     iteration: int
     temperatures: Floats  #: (problems,)
-    numbers: Callable[[], Numbers]  #: waits for the iteration to end, and returns its results
+    stats: Callable[[], ChainStats]  #: waits for the iteration to end, and returns its results
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Pipeline:
     budget: Budget
     ruin: Ruin | None
     runs_ahead: bool  #: whether calls of the engine return before their work is done
-    report: Callable[[Launched, Numbers], str | None]  #: called in order; returns why the search ends, if it does
+    report: Callable[[Launched, ChainStats], str | None]  #: called in order; returns why the search ends, if it does
     _pending: deque[Launched] = field(default_factory=deque, init=False)
     _observed_at: float = field(default=0.0, init=False)  #: seconds from the start to the last observation
     _interval: float | None = field(default=None, init=False)  #: upper estimate of the seconds per iteration
@@ -50,19 +50,19 @@ class Pipeline:
         while self._pending:
             self._observe()
 
-    def drain(self) -> Iterator[tuple[Launched, Numbers]]:
+    def drain(self) -> Iterator[tuple[Launched, ChainStats]]:
         """Wait for each iteration that is left, without reporting it: for a search that was interrupted."""
         while self._pending:
-            numbers = self._pending[0].numbers()  # it stays pending if this is interrupted
-            yield self._pending.popleft(), numbers
+            stats = self._pending[0].stats()  # it stays pending if this is interrupted
+            yield self._pending.popleft(), stats
 
     def _observe(self) -> str | None:
-        launched, numbers = next(self.drain())
+        launched, stats = next(self.drain())
         now = self.budget.elapsed()
         if launched.iteration > 0:  # two observed at the same time were not faster
             self._interval = max(now - self._observed_at, 0.9 * (self._interval or 0.0))
         self._observed_at = now
-        return self.report(launched, numbers)
+        return self.report(launched, stats)
 
     def _allowed_ahead(self) -> int:
         """How many unobserved iterations there may be when another is launched.

@@ -26,13 +26,13 @@ def improve_start(
     """Where the fleet is limited, insert everybody greedily, which takes few vehicles. Then remove a quarter at random
     and reinsert it into all routes, accepting improvements, for so many rounds; these may have an earlier deadline."""
     largest = max(problem.customers for problem in state.problems)
-    chains = len(state.which)
+    chains = len(state.problem_of)
     if any(problem.vehicles is not None for problem in state.problems):
         everybody = Recipe(rule="random", removals=largest, all_routes=True)
-        engine.rebuild(state, everybody, None, _cold(chains, 1), seed, ITERATION, deadline=deadline)
+        engine.improve(state, everybody, None, _cold(chains, 1), seed, ITERATION, deadline=deadline)
     if rounds:
         quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True)
-        engine.rebuild(
+        engine.improve(
             state, quarter, None, _cold(chains, rounds), seed, ITERATION + 1, deadline=rounds_deadline or deadline
         )
 
@@ -44,7 +44,7 @@ def _cold(chains: int, steps: int) -> npt.NDArray[np.float64]:
 def start(
     engine: Engine,
     problems: Sequence[Problem],
-    which: npt.ArrayLike,
+    problem_of: npt.ArrayLike,
     seed: int,
     *,
     rounds: int = 100,
@@ -52,7 +52,7 @@ def start(
     first: int = 0,
 ) -> State:
     """First solutions, improved unless they were given."""
-    state = engine.start(problems, which, init, first=first)
+    state: State = engine.start(problems, problem_of, init, first=first)
     if init is None:
         improve_start(engine, state, seed, rounds)
     return state

@@ -34,7 +34,7 @@ class Learning:
 
     def shown(self) -> Inputs:
         """The problems with their current solutions."""
-        return self.inputs.showing(self.engine.device_view(self.state))
+        return self.inputs.showing(self.engine.view(self.state, on_device=True))
 
 
 def prepare(
@@ -67,7 +67,7 @@ def prepare(
         removed = None if policy is None else policy(learning.shown(), j)
         rebuilding = reconstruction(recipe, removals, rule=rule if policy is None else None)
         heat = cooling(j / max(1, recipe.improvement_steps - 1)) * sides
-        engine.rebuild(state, rebuilding, removed, heat, seed, j)
+        engine.improve(state, rebuilding, removed, heat, seed, j)
     return learning
 
 
