@@ -1,8 +1,8 @@
-"""How long the network takes on a GPU, and its kernels: by kernels of our own, and by plain operations.
+"""Time the network on a GPU, with our kernels and with torch operations, and each kernel.
 
-    python tests/gpu/time_network.py [NODES] [--change FILE OLD NEW]...
+    python tools/time_network.py [NODES] [--change FILE OLD NEW]...
 
-With a change, kernels are compiled from sources in which NEW stands for OLD, so that variants can be compared:
+With a change, kernels are compiled from sources in which NEW replaces OLD, to compare variants:
 `--change decoder_attention.hpp "kPolynomialOf8 = 2" "kPolynomialOf8 = 1"`.
 """
 
@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "src")]
+    sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("tests", "src")]
 
 from gpu.network_cases import Case, solution
 from ndsvrp.engine import device as compiling
@@ -33,9 +33,9 @@ WIDTH, HEADS, HIDDEN = 128, 8, 512
 
 
 def microseconds(function: Callable[[], Any], times: int = 10) -> float:
-    """Of one call, among several in a CUDA graph."""
-    apart: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    with torch.cuda.stream(apart):
+    """Return the time of one call, from several calls in a CUDA graph."""
+    side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(side):
         for _ in range(3):
             function()
     torch.cuda.synchronize()
@@ -61,7 +61,7 @@ def time_kernels(case: Case, batch: int, nodes: int) -> None:
     hidden, other = case.normal(batch * nodes, HIDDEN), case.normal(batch * nodes, HIDDEN)
     steps = solution(batch, nodes, "routes", "cuda")
     out, statistics = make.norm(x, y, weight, bias)
-    heard, logarithms = make.attention(three, HEADS)
+    attended, log_sums = make.attention(three, HEADS)
     heads = three.view(batch, nodes, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
     timed: dict[str, tuple[Callable[[], Any], int]] = {  # passes over (B, N, D)
         "norm": (lambda: make.norm(x, y, weight, bias), 3),
@@ -72,7 +72,7 @@ def time_kernels(case: Case, batch: int, nodes: int) -> None:
         "tour backward": (lambda: make.tour_backward(g, out, steps, mean=True), 4),
         "relu backward": (lambda: make.relu_backward(hidden, other), 12),
         "attention": (lambda: make.attention(three, HEADS), 4),
-        "attention backward": (lambda: make.attention_backward(g, three, heard, logarithms, HEADS), 8),
+        "attention backward": (lambda: make.attention_backward(g, three, attended, log_sums, HEADS), 8),
         "attention of torch": (lambda: F.scaled_dot_product_attention(*heads), 4),
     }
     if not make.supports_attention(nodes, WIDTH, HEADS, gradient=True):
@@ -111,7 +111,7 @@ def time_network(case: Case, nodes: int) -> None:
 
 
 def time_selections(case: Case, nodes: int) -> None:
-    """All of a rollout, and without the encoder; by row tiles of a warp."""
+    """Time rollouts, with and without the encoder, by row tiles of a warp."""
     network, device = case.network(NetworkConfig()), torch.device("cuda")
     for batch, rollouts in ((128, 200), (256, 128)):
         inputs = case.inputs(batch, nodes)
@@ -136,7 +136,7 @@ def time_selections(case: Case, nodes: int) -> None:
 
 
 def changed(changes: Sequence[Sequence[str]], folder: Path) -> Path:
-    """A copy of the kernels' folder in which each OLD of a FILE is NEW."""
+    """Return a copy of the kernels' folder in which NEW replaces OLD in each FILE."""
     copy = shutil.copytree(compiling.sources()[1], folder / "cuda")
     for file, old, new in changes:
         text = (copy / file).read_text() if (copy / file).is_file() else ""

@@ -1,10 +1,10 @@
-"""What the compiler of CUDA makes of the kernels, without a GPU: its PTX, turned into C++, each thread a fiber.
+"""Run the PTX that the CUDA compiler makes of the engine's kernels on a CPU: as C++, each thread a fiber.
 
-The emulation of the source (emulated.py) cannot show what a compiler does to it: NVVM 13.0 moved a load across
-`__syncthreads` and hung a kernel whose source was right. Needs NVRTC (`pip install nvidia-cuda-nvrtc`), minutes, and
-patience with what PTX it does not know yet.
+The emulation of the source (tests/gpu/emulated.py) does not show errors of the compiler: NVVM 13.0 moved a load across
+`__syncthreads`, and a correct kernel hung. Needs NVRTC (`pip install nvidia-cuda-nvrtc`) and minutes. Not all of PTX
+is supported.
 
-    python tests/gpu/ptx.py VARIANT SOURCE PLACEMENT
+    python tools/ptx.py VARIANT SOURCE PLACEMENT
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from gpu import agree, emulated
 from ndsvrp.engine.cuda import CudaEngine
@@ -51,7 +51,7 @@ def register(name: str) -> str | None:
 
 
 def value(word: str, kind: str) -> str:
-    """An operand as a C++ expression."""
+    """Return an operand as a C++ expression."""
     if word.startswith("!"):
         return f"(!{value(word[1:], kind)})"
     if found := register(word):
@@ -83,7 +83,7 @@ def several(word: str) -> list[str]:
 
 
 def memory(parts: list[str], words: list[str], kind: str) -> str:
-    """ld and st, of one number or several."""
+    """Translate ld and st, of one number or several."""
     shared, load = "shared" in parts, parts[0] == "ld"
     if "param" in parts:
         number = words[1].strip("[]").split("_param_")[1]
@@ -126,7 +126,7 @@ def arithmetic(parts: list[str], to: str, words: list[str], kind: str) -> str:
         return f"{to} = ({kind_of})((uint64_t){a} * (uint64_t){b} + (uint64_t){rest[0]});"
     if name in ("add", "sub", "mul") and not real:  # signed numbers wrap as well
         return f"{to} = ({kind_of})((uint64_t){a} {SIGNS[name]} (uint64_t){b});"
-    if name == "bfi":  # some bits of a in the place of those of b
+    if name == "bfi":  # insert bits of a into b
         mask = f"((1ull << {rest[1]}) - 1 << {rest[0]})"
         return f"{to} = ({kind_of})((uint64_t){a} << {rest[0]} & {mask} | (uint64_t){b} & ~{mask});"
     if name in SIGNS:
@@ -223,7 +223,7 @@ def translate(ptx: str) -> str:
 
 
 class Nvrtc:
-    """The compiler, as pip installs it."""
+    """The CUDA compiler, as pip installs it."""
 
     def __init__(self) -> None:
         folders = [Path(folder) for folder in sys.path if (Path(folder) / "nvidia").is_dir()]
@@ -250,7 +250,7 @@ class Nvrtc:
 
 
 class PtxDevice(emulated.EmulatedDevice):
-    """Like its parent, with the kernels as NVRTC compiles them."""
+    """An emulated device whose kernels are compiled by NVRTC."""
 
     def __init__(self) -> None:
         super().__init__()
