@@ -13,7 +13,6 @@ from ndsvrp.constraints import (
     Constraint,
     Field,
     constraints_of,
-    rules_of,
 )  # fmt: skip
 from ndsvrp.problem import Problem
 from ndsvrp.variants import VARIANTS, variant_of
@@ -54,7 +53,7 @@ def test_every_combination_with_capacity_has_one_name() -> None:
 
 def test_other_combinations_have_a_composed_name(monkeypatch: pytest.MonkeyPatch) -> None:
     class Skills(Constraint):
-        name, fields, rule = "skills", (Field("service", 1),), "Skills"
+        name, fields = "skills", (Field("service", 1),)
 
     skills = Skills()
     monkeypatch.setattr("ndsvrp.constraints.CONSTRAINTS", (*CONSTRAINTS, skills))
@@ -62,15 +61,7 @@ def test_other_combinations_have_a_composed_name(monkeypatch: pytest.MonkeyPatch
     variant = variant_of(problem)
     assert (variant.name, variant.title) == ("vrptw with skills", "VRPTW with skills")
     assert variant.constraints == {CAPACITY, TIME_WINDOWS, skills} and variant.layout == "clustered"
-    assert rules_of(problem) == ("Capacity", "TimeWindows", "Skills")
     assert VARIANTS["pcvrptw"].title == "PCVRPTW"
-
-
-def test_the_rules_of_a_limited_fleet_are_those_of_prizes() -> None:
-    problem = Problem(coordinates=[[0, 0], [1, 0]], demand=[0, 1], capacity=1)
-    assert rules_of(problem) == ("Capacity",)
-    for fields in ({"vehicles": 1}, {"prize": [0, 1]}, {"vehicles": 1, "prize": [0, 1]}):
-        assert rules_of(problem.replace(**fields)) == ("Capacity", "Prizes")
 
 
 def test_sort_keys_put_the_difficult_first() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAPACITY", "CONSTRAINTS", "FIELDS", "FLEET", "PRIZES", "TIME_WINDOWS", "Constraint", "Field", "Input",
-    "Violation", "Visits", "constraints_of", "refuse", "rules_of",
+    "Violation", "Visits", "constraints_of", "refuse",
 ]  # fmt: skip
 
 CONSTRAINTS: tuple[Constraint, ...] = (CAPACITY, TIME_WINDOWS, PRIZES, FLEET)
@@ -30,8 +30,3 @@ FIELDS = tuple(field for constraint in CONSTRAINTS for field in constraint.field
 def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
     """Return the constraints that a problem has."""
     return tuple(constraint for constraint in CONSTRAINTS if constraint.present(problem))
-
-
-def rules_of(problem: Problem) -> tuple[str, ...]:
-    """Return the names of the C++ rules that a problem needs, each once."""
-    return tuple(dict.fromkeys(constraint.rule for constraint in constraints_of(problem)))

@@ -92,7 +92,6 @@ class Constraint:
 
     name: str
     fields: tuple[Field, ...]  #: the first one is None in problems without this constraint
-    rule: str  #: name of its C++ rule in `rules.hpp`
     limits_lengths = False  #: feasibility depends on lengths
     limits_times = False  #: feasibility depends on travel and service times
     metric: Metric | None = None  #: rounding of coordinates that VRPLIB files with this constraint are meant for

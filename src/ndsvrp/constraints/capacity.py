@@ -32,7 +32,6 @@ class Capacity(Constraint):
         Field("demand", 1, required=True, section="DEMAND", solomon=("DEMAND",)),
         Field("capacity", required=True, header="CAPACITY", solomon=("CAPACITY",)),
     )
-    rule = "Capacity"
     inputs = (Input("demand", _demand),)
 
     def check(self, problem: Problem) -> None:

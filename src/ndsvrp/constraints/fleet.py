@@ -21,7 +21,6 @@ class Fleet(Constraint):
 
     name = "fleet size"
     fields = (Field("vehicles", count=True, header="VEHICLES", solomon=("NUMBER",)),)
-    rule = "Prizes"
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         if problem.vehicles is not None and visits.count > problem.vehicles:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.constraints.base import Constraint, Facts, Field, Input, per_node, refuse, zero_at_depot
+from ndsvrp.constraints.fleet import FLEET
 from ndsvrp.errors import NdsWarning
 from ndsvrp.metric import Floats
 from ndsvrp.text import spread, summary
@@ -33,7 +34,6 @@ class Prizes(Constraint):
 
     name = "prizes"
     fields = (Field("prize", 1, unit="length", section="PRIZE"),)
-    rule = "Prizes"
     inputs = (
         Input("has_prizes", lambda xp, data: xp.ones_like(data.demand)),
         Input("prize", lambda xp, data: data.prize / per_node(data.side())),
@@ -60,7 +60,7 @@ class Prizes(Constraint):
     def native(self, ticks: Ticks) -> dict[str, Any]:
         """Return prizes. Without prizes but with a limited fleet, all customers are required."""
         xp, problem, most = ticks.xp, ticks.problem, ticks.most
-        if self.rule not in ticks.rules:
+        if not (self.present(problem) or FLEET.present(problem)):
             return {"prize": None}
         prize = xp.zeros_like(problem.demand) if problem.prize is None else problem.prize
         if isinstance(prize, np.ndarray) and np.max(prize) > most:

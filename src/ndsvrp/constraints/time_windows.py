@@ -45,7 +45,6 @@ class TimeWindows(Constraint):
         ),
         Field("service", 1, unit="time", section="SERVICE_TIME", header="SERVICE_TIME", solomon=("SERVICE TIME",)),
     )  # fmt: skip
-    rule = "TimeWindows"
     limits_times = True
     metric = Metric.DIMACS
     inputs = (

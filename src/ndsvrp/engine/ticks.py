@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.constraints import CONSTRAINTS, Constraint, constraints_of, rules_of
+from ndsvrp.constraints import CONSTRAINTS, Constraint, constraints_of
 from ndsvrp.errors import EngineError
 from ndsvrp.metric import Floats, Metric, power_of_two
 from ndsvrp.problem import Problem
@@ -41,11 +41,6 @@ class Ticks:
     def constraints(self) -> tuple[Constraint, ...]:
         """The constraints that the problem has."""
         return constraints_of(self.problem)
-
-    @cached_property
-    def rules(self) -> tuple[str, ...]:
-        """Names of the C++ rules that the problem needs."""
-        return rules_of(self.problem)
 
     @cached_property
     def fields(self) -> dict[str, Any]:
