@@ -10,7 +10,7 @@ import torch
 
 from gpu.drawn_cases import CPU, SOURCES, ByReference, named, unpacked
 from ndsvrp.engine.batched import Instances, pack_drawn
-from ndsvrp.engine.packed import pack, upload
+from ndsvrp.engine.upload import prepare, send
 from ndsvrp.train.config import Source
 from ndsvrp.train.drawn import draw
 
@@ -21,15 +21,15 @@ def compare(instances: Instances, neighbours: int) -> Any:
     """Returns what was packed."""
     count = len(instances.capacity)
     found = pack_drawn(ByReference(), instances, neighbours)()
-    expected = pack([instances.problem(i) for i in range(count)], np.arange(count), None, neighbours)
+    expected = prepare([instances.problem(i) for i in range(count)], np.arange(count), None, neighbours)
     (ours,), (theirs,) = found.groups, expected.groups
     assert ours.shape == theirs.shape
     assert found.per_unit.tolist() == expected.per_unit.tolist()
     assert found.problem_of.tolist() == ours.problem_of.tolist() == ours.members.tolist() == theirs.members.tolist()
     assert ours.tours.tolist() == theirs.tours.tolist() and ours.lengths.tolist() == theirs.lengths.tolist()
     assert [(p.customers, p.vehicles) for p in found.problems] == [(p.customers, None) for p in expected.problems]
-    block = upload(torch, theirs, "cpu")
-    assert upload(torch, ours, "cpu") is ours.block
+    block = send(torch, theirs, "cpu")
+    assert send(torch, ours, "cpu") is ours.block
     for one, other in zip(unpacked(ours.block, count), unpacked(block, count), strict=True):
         assert [getattr(one, name) for name in ORDERS] == [0, 0, 0]
         for name, value in vars(other).items():

@@ -49,13 +49,13 @@ def device() -> Any:
 
 
 def test_what_is_expected_is_compiled_beside_others_and_once(device: Stubbed) -> None:
-    device.expect("improve", ())
-    device.expect("improve", ())
+    device.precompile("improve", ())
+    device.precompile("improve", ())
     threading.Timer(0.05, device.may.set).start()
     assert device.kernel("chains", "view", ()) == "view of chains"
     assert device.kernel("improve", "steps", ()) == "steps of improve"
     assert device.kernel("improve", "others", ()) == "others of improve"
-    device.expect("improve", ())
+    device.precompile("improve", ())
     assert sorted(device.compiled) == ["chains", "improve"]
     device.kernel("improve", "steps", (("A", "1"),))
     assert sorted(device.compiled) == ["chains", "improve", "improve"]
@@ -63,7 +63,7 @@ def test_what_is_expected_is_compiled_beside_others_and_once(device: Stubbed) ->
 
 def test_what_goes_wrong_is_told_to_who_asks(device: Stubbed) -> None:
     device.may.set()
-    device.expect("broken", ())
+    device.precompile("broken", ())
     for _ in range(2):
         with pytest.raises(EngineError, match=r"^NVRTC cannot compile broken\.cu$"):
             device.kernel("broken", "x", ())

@@ -72,7 +72,7 @@ class EmulatedDevice:
         self.exact = exact  #: without it kernels have parts that a GPU's would not, so that fewer are compiled
         self.launched: list[tuple[str, Macros, int]] = []  #: kernel, macros, blocks
         self.asked: set[tuple[str, Macros]] = set()  #: files and macros of kernels that were to be launched
-        self.expected: list[tuple[str, Macros]] = []  #: and of those of which that was said before
+        self.precompiled: list[tuple[str, Macros]] = []  #: and of those of which that was said before
         self.sent: list[int] = []  #: bytes of the arrays sent
         self.copied: list[int] = []  #: bytes of the tensors asked for
         self.log: list[str] = []  #: kernels launched, tensors asked for and waited for, in order
@@ -86,9 +86,9 @@ class EmulatedDevice:
         same = {"NDS_THREADS": "32", "NDS_BLOCKS": "1"} | ({} if self.exact else {"NDS_GAPS": "1", "NDS_BLINKS": "1"})
         return name, tuple((key, same.get(key, value)) for key, value in macros) or self._any()
 
-    def expect(self, file: str, macros: Macros) -> None:
+    def precompile(self, file: str, macros: Macros) -> None:
         """Noted; it is compiled when it is asked for."""
-        self.expected.append((file, macros))
+        self.precompiled.append((file, macros))
 
     def launch(self, kernel: tuple[str, Macros], grid: int, threads: int, shared: int, *arguments: Any) -> None:
         """Runs to the end."""

@@ -298,11 +298,11 @@ def test_compiling_begins_before_it_is_asked_for() -> None:
     problem, cuda = random_problem(1, "cvrp", "none", customers=9), engine("auto")
     device: Any = cuda.device
     for blink in (0.0, 0.5):
-        device.asked.clear(), device.expected.clear()
+        device.asked.clear(), device.precompiled.clear()
         settings = Settings(chains=2, rollouts=3, removals=4, orders=2, ruin="related", blink=blink)
         Search([problem], cuda, settings, Budget(None, iterations=1), 1).run()
         improving = {macros for file, macros in device.asked if file == "improve"}
-        assert [file for file, _ in device.expected] == ["improve"] and device.expected[0][1] in improving
+        assert [file for file, _ in device.precompiled] == ["improve"] and device.precompiled[0][1] in improving
         ways = {(dict(macros)["NDS_GAPS"], dict(macros)["NDS_BLINKS"]) for macros in improving}
         assert ways == {("0", "0"), ("1", str(int(blink > 0)))}, "the start goes through all routes, without gaps"
 

@@ -14,7 +14,7 @@ import torch
 from gpu.drawn_cases import CPU, SOURCES, ByReference, cells_by, named, unpacked
 from ndsvrp.counter_random import key_of
 from ndsvrp.engine.device import Device
-from ndsvrp.engine.packed import near_by_points
+from ndsvrp.engine.upload import near_by_points
 from ndsvrp.policy import Network, NetworkConfig
 from ndsvrp.policy.random_numbers import RandomNumbers, by_torch
 from ndsvrp.train.config import Recipe, Source, TrainConfig

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from ndsvrp.constraints.prizes import DEAR
 from ndsvrp.constraints.time_windows import EVER
-from ndsvrp.engine.packed import Packed, PackedGroup, kind_of, near_by_points, room_of
 from ndsvrp.engine.placement import Shape
 from ndsvrp.engine.structs import INSTANCE
 from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN
+from ndsvrp.engine.upload import Upload, UploadGroup, kind_of, near_by_points, room_of
 from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY
 from ndsvrp.problem import Problem
 
@@ -75,7 +75,7 @@ class Size(NamedTuple):
     vehicles: None = None
 
 
-def pack_drawn(device: Any, drawn: Instances, neighbours: int) -> Callable[[], Packed]:
+def pack_drawn(device: Any, drawn: Instances, neighbours: int) -> Callable[[], Upload]:
     """Launch all that `pack` and `upload` do, one chain per problem. Whoever calls what is returned waits for the few
     numbers that the CPU has to know. device: a `Device`. There are no sort orders: nobody in training asks for them."""
     (count, nodes), where = drawn.demand.shape, drawn.demand.device
@@ -108,12 +108,12 @@ def pack_drawn(device: Any, drawn: Instances, neighbours: int) -> Callable[[], P
     lengths = torch.full((count,), 2 * n, dtype=torch.int32, device=where)
     known = device.read(torch.cat([ticks.per_unit, ticks.routes().double()]))
 
-    def packed() -> Packed:
+    def packed() -> Upload:
         *_, longest, typical = numbers = known()
         shape = Shape(kind_of(arrays), (n,) * count, int(longest), int(typical))
         all_of_them = np.arange(count, dtype=np.int32)
-        group = PackedGroup(shape, all_of_them, all_of_them, None, block, tours, lengths)
-        return Packed((Size(n),) * count, all_of_them, numbers[:-2].copy(), [group])
+        group = UploadGroup(shape, all_of_them, all_of_them, None, block, tours, lengths)
+        return Upload((Size(n),) * count, all_of_them, numbers[:-2].copy(), [group])
 
     return packed
 

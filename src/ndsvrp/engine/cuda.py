@@ -1,8 +1,7 @@
-"""The engine on a GPU: a block per chain, a warp per order of reinsertion, the same headers as on the CPU.
+"""The engine on a GPU: a block per chain, a warp per insertion order, the same headers as on the CPU.
 
-Arrays of numpy and tensors of torch go in; what comes out is of the kind that went in. With tensors on the GPU nothing
-is copied and nothing waits: everything happens on torch's current stream. Customers to remove that come as a tensor
-are not checked but for their shape.
+Arguments are numpy arrays or torch tensors; results are of the same kind. With tensors on the GPU, nothing is copied
+and no call waits: all work is on torch's current stream. Of customers to remove in a tensor only the shape is checked.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.engine.base import Ints, Recipe, View
-from ndsvrp.engine.cuda_state import CudaState, Group, block_of_numbers
+from ndsvrp.engine.base import Floats, Ints, Recipe, View
+from ndsvrp.engine.cuda_state import CudaState, Group, block_of_records
 from ndsvrp.engine.device import Device, Macros, room_for
-from ndsvrp.engine.packed import Packed, PackedGroup, pack, upload
 from ndsvrp.engine.placement import (
     EVALUATE_THREADS,
     Kind,
@@ -43,17 +41,18 @@ from ndsvrp.engine.shared import (
     solution_of,
 )
 from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
+from ndsvrp.engine.upload import Upload, UploadGroup, prepare, send
 from ndsvrp.errors import EngineError
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
-LAUNCH = 4096  # customers reinserted per chain by a launch, where there is a deadline: so that Ctrl-C gets a word in
+LAUNCH = 4096  # customers reinserted per chain and launch if there is a deadline, so that Ctrl-C is noticed
 
 
 @dataclass
 class CudaEngine:
-    """Five verbs on a GPU. Routes are those of the CPU engine for the same seed."""
+    """An engine on a GPU. It finds the routes of the CPU engine for the same seed."""
 
     placement: Placement = "auto"  #: what goes into shared memory; the others are for tests
     evaluate_threads: int = EVALUATE_THREADS  #: threads that a multiprocessor should hold in `evaluate`
@@ -61,7 +60,7 @@ class CudaEngine:
     name: str = "cuda"
     runs_ahead: bool = True
     device: Device = field(default_factory=Device)
-    _offset: int | None = field(default=None, repr=False)  #: nanoseconds of the device's clock before ours
+    _offset: int | None = field(default=None, repr=False)  #: nanoseconds by which the clock of the GPU is ahead
 
     # --- start ---------------------------------------------------------------------------------
 
@@ -74,31 +73,31 @@ class CudaEngine:
         first: int | Ints = 0,
         precompile: Recipe | None = None,
     ) -> CudaState:
-        """Chains with a first solution: the given one, one route per customer, or (limited fleet) nobody served."""
-        packed = pack(problems, problem_of, init, self.neighbours)
+        """Return chains with a first solution each; see `EngineOf.start`."""
+        upload = prepare(problems, problem_of, init, self.neighbours)
         if precompile is not None:
-            for group in packed.groups:
-                self.device.expect("improve", self._way_to_improve(group.shape, precompile)[1])
-        return self.begin(packed, first=first)
+            for group in upload.groups:
+                self.device.precompile("improve", self._way_to_improve(group.shape, precompile)[1])
+        return self.start_upload(upload, first=first)
 
-    def begin(self, packed: Packed, *, first: int | Ints = 0) -> CudaState:
-        """What is left of `start` once problems are packed."""
+    def start_upload(self, upload: Upload, *, first: int | Ints = 0) -> CudaState:
+        """Return chains as `start` does, of problems that are prepared."""
         torch, groups, begin = self.device.torch, [], 0
-        block, records, made = block_of_numbers(torch, len(packed.problem_of))
-        for part in packed.groups:
+        block, records, made = block_of_records(torch, len(upload.problem_of))
+        for part in upload.groups:
             inside = slice(begin, begin + len(part.members))
             group = self._group(part, first, records[inside], made[inside])
             self._set_tours(group, part)
             groups.append(group)
             begin = inside.stop
-        per_unit = self.device.send(packed.per_unit)
-        return CudaState(packed.problems, packed.problem_of, groups, block, packed.per_unit, per_unit, self.device)
+        per_unit = self.device.send(upload.per_unit)
+        return CudaState(upload.problems, upload.problem_of, groups, block, upload.per_unit, per_unit, self.device)
 
-    def _group(self, packed: PackedGroup, first: int | Ints, records: Any, made: Any) -> Group:
-        torch, shape, members = self.device.torch, packed.shape, packed.members
+    def _group(self, part: UploadGroup, first: int | Ints, records: Any, made: Any) -> Group:
+        torch, shape, members = self.device.torch, part.shape, part.members
         bytes_each, count = chain_bytes(shape), len(members)
         try:
-            instances = upload(torch, packed)
+            instances = send(torch, part)
             memory = torch.zeros((count, bytes_each), dtype=torch.uint8, device="cuda")
         except torch.cuda.OutOfMemoryError:
             free, fit = room_for(torch, bytes_each)
@@ -111,12 +110,12 @@ class CudaEngine:
             return self.device.send(np.ascontiguousarray(values, np.int32))
 
         return Group(
-            shape, members, instances, ints(packed.problem_of), ints(members), ints(drawn_as(first, members)), memory,
+            shape, members, instances, ints(part.problem_of), ints(members), ints(drawn_as(first, members)), memory,
             records, made,
         )  # fmt: skip
 
-    def _set_tours(self, group: Group, packed: PackedGroup) -> None:
-        rows, lengths = (self.device.torch.as_tensor(part, device="cuda") for part in (packed.tours, packed.lengths))
+    def _set_tours(self, group: Group, part: UploadGroup) -> None:
+        rows, lengths = (self.device.torch.as_tensor(each, device="cuda") for each in (part.tours, part.lengths))
         self._launch_chains(
             group, "start_chains", len(group.members), 32, group.instances, group.problem_of, group.memory,
             group.records, rows, lengths, np.int32(rows.shape[1]),
@@ -136,8 +135,8 @@ class CudaEngine:
             )  # fmt: skip
         return View(*(out if on_device else out.cpu().numpy()))
 
-    def exchange(self, state: CudaState, reach: npt.NDArray[np.float64], seed: int, iteration: int) -> None:
-        """Chains too far behind the others of their problem go on from one that is not. Nobody waits."""
+    def exchange(self, state: CudaState, reach: Floats, seed: int, iteration: int) -> None:
+        """Let chains that are too far behind continue from a better one of their problem, without waiting."""
         torch = self.device.torch
         ticks = self.device.send(reach_in_ticks(state, reach, state.units))
         state.changed()
@@ -149,19 +148,12 @@ class CudaEngine:
                 _rows(group, state, ticks), np.uint64(seed), np.uint64(iteration), source,
             )  # fmt: skip
             self._launch_chains(
-                group,
-                "replace_chains",
-                chains,
-                256,
-                group.instances,
-                group.problem_of,
-                group.memory,
-                group.records,
+                group, "replace_chains", chains, 256, group.instances, group.problem_of, group.memory, group.records,
                 source,
-            )
+            )  # fmt: skip
 
     def export(self, state: CudaState, chain: int, *, best: bool = True) -> Solution:
-        """The best (or the current) solution of a chain as routes."""
+        """Return the best (or the current) solution of a chain as routes."""
         state.look()
         group = next(g for g in state.groups if chain in g.members)
         torch = self.device.torch
@@ -173,7 +165,7 @@ class CudaEngine:
         tour = out.cpu().numpy()
         return solution_of(tour[1 : 1 + tour[0]])
 
-    # --- rebuild -------------------------------------------------------------------------------
+    # --- improve -------------------------------------------------------------------------------
 
     def improve(
         self,
@@ -186,16 +178,16 @@ class CudaEngine:
         *,
         deadline: float | None = None,
     ) -> None:
-        """K reconstructions in sequence per chain, accepted by annealing.
+        """Make K steps in sequence per chain, accepted by annealing.
 
-        Nothing waits for the GPU, unless there is a deadline and so much to do that Ctrl-C would not be heard for long:
-        then no more than two launches of the call are under way at any time.
+        Does not wait for the GPU, unless there is a deadline and the call takes several launches: then at most two of
+        them are under way, so that Ctrl-C is noticed.
         """
-        heat = self._heat(state, temperature)
-        steps = int(heat.shape[1])
+        in_ticks = self._in_ticks(state, temperature)
+        steps = int(in_ticks.shape[1])
         given = self._given(state, recipe, removed, steps)
         if deadline is None:
-            self._improve(state, recipe, given, heat, 0, steps, seed, iteration, 0)
+            self._improve(state, recipe, given, in_ticks, 0, steps, seed, iteration, 0)
             return
         stop_at, share = self._device_time(deadline), max(1, LAUNCH // recipe.removals)
         before: list[Callable[[], None]] = []
@@ -204,23 +196,23 @@ class CudaEngine:
                 before.pop(0)()  # waits for the last launch but one
             if begin and time.perf_counter() >= deadline:
                 break
-            self._improve(state, recipe, given, heat, begin, min(steps, begin + share), seed, iteration, stop_at)
+            self._improve(state, recipe, given, in_ticks, begin, min(steps, begin + share), seed, iteration, stop_at)
             if steps > share:
                 before.append(self.device.mark())
 
     def _improve(
-        self, state: CudaState, recipe: Recipe, given: Any, heat: Any, begin: int, end: int, seed: int, iteration: int,
-        stop_at: int,
+        self, state: CudaState, recipe: Recipe, given: Any, in_ticks: Any, begin: int, end: int, seed: int,
+        iteration: int, stop_at: int,
     ) -> None:  # fmt: skip
         state.changed()
         for group in state.groups:
             layout, macros = self._way_to_improve(group.shape, recipe)
-            part = _rows(group, state, heat)
+            part = _rows(group, state, in_ticks)
             kernel = self.device.kernel("improve", "improve_chains", macros)
             self.device.launch(
                 kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
                 group.instances, group.problem_of, group.key, group.memory, group.records,
-                self._scratch(group, layout, len(group.members)), _rows(group, state, given), part,
+                self._workspace(group, layout, len(group.members)), _rows(group, state, given), part,
                 np.int32(part.shape[1]), np.int32(begin), np.int32(end), np.uint64(seed), np.uint64(iteration),
                 np.uint64(stop_at), group.made,
             )  # fmt: skip
@@ -231,14 +223,14 @@ class CudaEngine:
         return layout, _macros(shape.kind, layout, 1, gaps, gaps and recipe.blink > 0)
 
     def _device_time(self, deadline: float) -> int:
-        """The deadline on the clock of the GPU, which is read once and runs as ours does."""
+        """Return the deadline on the clock of the GPU. The difference of the clocks is measured once."""
         if self._offset is None:
             self._read_clock()  # the first time loads the kernel
             self._offset = self._read_clock()
         return int(deadline * 1e9) + self._offset
 
     def _read_clock(self) -> int:
-        """Nanoseconds by which the device's clock is before ours."""
+        """Return the nanoseconds by which the clock of the GPU is ahead."""
         torch = self.device.torch
         clock = torch.zeros(1, dtype=torch.int64, device="cuda")
         torch.cuda.synchronize()
@@ -259,9 +251,9 @@ class CudaEngine:
         iteration: int,
         keep_best: bool,
     ) -> Any:
-        """(chains, K) change of cost by each of K reconstructions of the same solution; the best may be kept.
+        """Return (chains, K): by how much each of K steps from the same solution would change its cost.
 
-        A tensor if the customers to remove came as one, and then nothing waits for the GPU.
+        A tensor if `removed` is one; then the call does not wait for the GPU.
         """
         torch = self.device.torch
         given = self._given(state, recipe, removed, rollouts)
@@ -271,7 +263,7 @@ class CudaEngine:
             whole = len(state.groups) == 1
             part = deltas if whole else torch.empty((len(group.members), rollouts), dtype=torch.int64, device="cuda")
             mine = _rows(group, state, given)
-            self._weigh(group, recipe, mine, rollouts, seed, iteration, part)
+            self._evaluate(group, recipe, mine, rollouts, seed, iteration, part)
             if keep_best:
                 self._keep(group, recipe, mine, rollouts, seed, iteration, part)
             if not whole:
@@ -279,7 +271,7 @@ class CudaEngine:
         changes = deltas / state.per_unit[:, None]
         return changes if isinstance(removed, torch.Tensor) else np.asarray(changes.cpu().numpy())
 
-    def _weigh(
+    def _evaluate(
         self, group: Group, recipe: Recipe, given: Any, rollouts: int, seed: int, iteration: int, deltas: Any
     ) -> None:
         torch, total = self.device.torch, len(group.members) * rollouts
@@ -294,7 +286,7 @@ class CudaEngine:
             self.device.launch(
                 kernel, grid, layout.threads, layout.shared, self._plan(group, recipe, layout),
                 group.instances, group.problem_of, group.key, group.memory, group.records,
-                self._scratch(group, layout, grid), given, np.int32(rollouts), np.int32(total), np.uint64(seed),
+                self._workspace(group, layout, grid), given, np.int32(rollouts), np.int32(total), np.uint64(seed),
                 np.uint64(iteration), deltas, None if waiting is None else waiting[1:], waiting,
             )  # fmt: skip
 
@@ -306,11 +298,11 @@ class CudaEngine:
         self.device.launch(
             kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
             group.instances, group.problem_of, group.key, group.memory, group.records,
-            self._scratch(group, layout, len(group.members)), given, deltas, np.int32(rollouts), np.uint64(seed),
+            self._workspace(group, layout, len(group.members)), given, deltas, np.int32(rollouts), np.uint64(seed),
             np.uint64(iteration), group.made,
         )  # fmt: skip
 
-    # --- what launches need --------------------------------------------------------------------
+    # --- arguments of launches ------------------------------------------------------------------
 
     def _given(self, state: CudaState, recipe: Recipe, removed: Any, rollouts: int) -> Any:
         torch = self.device.torch
@@ -321,9 +313,9 @@ class CudaEngine:
         checked = given_removals(state, recipe, removed, rollouts, self.neighbours)
         return None if checked is None else torch.as_tensor(checked, device="cuda")
 
-    def _heat(self, state: CudaState, temperature: Any) -> Any:
-        """(chains, K) float64 temperatures in ticks. Where those of a chain are all the same number (`np.broadcast_to`:
-        a stride of 0), one of each chain is sent, and nobody waits for that."""
+    def _in_ticks(self, state: CudaState, temperature: Any) -> Any:
+        """Return (chains, K) float64 temperatures in ticks. If those of a chain are one number (`np.broadcast_to`: a
+        stride of 0), only that number is sent, without waiting."""
         torch = self.device.torch
         if isinstance(temperature, torch.Tensor):
             return temperature.to(device=state.per_unit.device, dtype=torch.float64) * state.per_unit[:, None]
@@ -333,7 +325,7 @@ class CudaEngine:
         return each[:, None].expand(*temperature.shape).contiguous()
 
     def _plan(self, group: Group, recipe: Recipe | None, layout: Layout | None) -> Any:
-        """The record that says how; made once for each recipe."""
+        """Return the `Plan` of a call on the GPU, made once for each recipe."""
         if (recipe, layout) not in group.plans:
             record = np.zeros(1, PLAN)
             _set(record["home"], home_sizes(group.shape))
@@ -341,28 +333,28 @@ class CudaEngine:
             if recipe is not None and layout is not None:
                 record["recipe"] = np.frombuffer(native_recipe(recipe).bytes(), PLAN["recipe"])
                 _set(record["work"], layout.work)
-                record["columns"], record["workspace_bytes"] = layout.columns, layout.scratch
+                record["columns"], record["workspace_bytes"] = layout.columns, layout.workspace
             group.plans[recipe, layout] = self.device.send(record.view(np.uint8))
         return group.plans[recipe, layout]
 
-    def _scratch(self, group: Group, layout: Layout, blocks: int) -> Any:
-        """Global memory for drafts, all zero; every call leaves it so."""
+    def _workspace(self, group: Group, layout: Layout, blocks: int) -> Any:
+        """Return global memory for the workspaces of so many blocks, all zero; every call leaves it so."""
         torch = self.device.torch
         if layout.near_drafts:
             return None
-        need = layout.scratch * blocks
-        if group.scratch is None or group.scratch[0] != (layout, blocks):
-            group.scratch = None
+        need = layout.workspace * blocks
+        if group.workspace is None or group.workspace[0] != (layout, blocks):
+            group.workspace = None
             try:
                 memory = torch.zeros(need, dtype=torch.uint8, device="cuda")
             except torch.cuda.OutOfMemoryError:
-                free, fit = room_for(torch, layout.scratch)
+                free, fit = room_for(torch, layout.workspace)
                 raise EngineError(
                     f"working memory of {need / 2**30:.1f} GiB for {blocks} chains at a time does not fit into the "
                     f"{free:.1f} GiB of GPU memory that are free: {fit} would fit"
                 ) from None
-            group.scratch = ((layout, blocks), memory)
-        return group.scratch[1]
+            group.workspace = ((layout, blocks), memory)
+        return group.workspace[1]
 
     def _launch_chains(self, group: Group, name: str, grid: int, threads: int, *arguments: Any) -> None:
         kernel = self.device.kernel("chains", name, _macros(group.shape.kind, None, 1))
@@ -392,5 +384,5 @@ def _set(record: npt.NDArray[Any], values: Sizes) -> None:
 
 
 def _rows(group: Group, state: CudaState, values: Any) -> Any:
-    """Those of the group's chains."""
+    """Return the rows of the group's chains."""
     return values if values is None or len(state.groups) == 1 else values[group.number.long()]

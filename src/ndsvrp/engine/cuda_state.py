@@ -1,7 +1,7 @@
-"""Chains on a GPU: where their memory is, and what the CPU wants to know of them.
+"""Chains on a GPU: their memory, and their numbers for the CPU.
 
-The numbers of all chains lie in one block, which goes to the CPU in one copy: that is the only time anybody waits, and
-with a snapshot, which is a copy that has been ordered before, not for what was launched since.
+The records of all chains are in one block, which goes to the CPU in one copy. Reading it is the only time that the CPU
+waits. A snapshot orders the copy at once, so that reading it does not wait for later launches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.engine.base import ChainStats, Ints, Sized
+from ndsvrp.engine.base import ChainStats, Floats, Ints, Sized
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.placement import Shape
 from ndsvrp.engine.structs import RECORD
@@ -24,23 +24,23 @@ WORDS = RECORD.itemsize // 8  # int64 numbers that a record takes
 
 @dataclass
 class Group:
-    """The chains of a batch whose problems are of one kind."""
+    """The chains of a batch whose problems have the same rules and distance."""
 
     shape: Shape
     members: Ints  #: (m,) numbers of the chains in the batch
-    instances: Any  #: bytes of the problems' records, and behind them their arrays
-    problem_of: Any  #: (m,) int32 problem of each chain, within the group
+    instances: Any  #: bytes: the records of the problems, then their arrays
+    problem_of: Any  #: (m,) int32 index within the group of the problem of each chain
     number: Any  #: members, on the device
-    key: Any  #: the numbers by which they draw random numbers
+    key: Any  #: (m,) int32 numbers by which they draw random numbers
     memory: Any  #: (m, bytes) the chains
     records: Any  #: (m, WORDS) int64: of each a `RECORD`
-    made: Any  #: (m,) int32 steps made by the last call of rebuild; -1 for good if one found too little room
+    made: Any  #: (m,) int32 steps of the last `improve`; -1 for good if one ran out of memory
     plans: dict[Any, Any] = field(default_factory=dict)
-    scratch: Any = None
+    workspace: Any = None
 
 
 class Seen(NamedTuple):
-    """What was read of all chains, in the order of the batch."""
+    """The numbers of all chains, in the order of the batch."""
 
     records: npt.NDArray[Any]  #: (chains,) of `RECORD`
     made: Ints  #: (chains,)
@@ -53,46 +53,45 @@ class CudaState:
     problems: tuple[Sized, ...]
     problem_of: Ints
     groups: list[Group]
-    block: Any  #: int64: the records of all chains, group by group, and behind them the steps they made
-    units: npt.NDArray[np.float64]  #: (chains,) ticks per unit
+    block: Any  #: int64: the records of all chains, group by group, then the steps they made
+    units: Floats  #: (chains,) ticks per unit
     per_unit: Any  #: the same on the GPU
     device: Device
-    _seen: Seen | None = field(default=None, repr=False)  #: of the block as it is; None: something was launched since
+    _seen: Seen | None = field(default=None, repr=False)  #: what was read; None: something was launched since
 
-    def costs(self) -> npt.NDArray[np.float64]:
-        """(chains,) cost of the current solutions."""
+    def costs(self) -> Floats:
+        """Return (chains,) costs of the current solutions."""
         return self.stats().costs
 
-    def best_costs(self) -> npt.NDArray[np.float64]:
-        """(chains,) cost of the best solution each chain has seen."""
+    def best_costs(self) -> Floats:
+        """Return (chains,) costs of the best solutions."""
         return self.stats().best_costs
 
     def missing(self) -> Ints:
-        """(chains,) required customers that those best solutions leave out."""
+        """Return (chains,) how many required customers the best solutions leave unserved."""
         return self.stats().missing
 
     def stats(self) -> ChainStats:
-        """All of these; the GPU is waited for only if it was given something to do since the last look."""
-        return self._numbers(self.look())
+        """Return all of these. Waits for the GPU only if something was launched since the last call."""
+        return self._stats(self.look())
 
     def snapshot(self) -> Callable[[], ChainStats]:
-        """The numbers as they will be when all is done that has been launched up to here."""
+        """Return a function that waits for what was launched so far and returns the stats after it."""
         arrived = self.device.read(self.block)
-        return lambda: self._numbers(self._checked(arrived()))
+        return lambda: self._stats(self._checked(arrived()))
 
     def changed(self) -> None:
-        """Something was launched: what is known is not true any more."""
+        """Note that something was launched: what was read is out of date."""
         self._seen = None
 
     def look(self) -> Seen:
-        """What there is to know of all chains; here the GPU is waited for."""
+        """Return the numbers of all chains. Waits for the GPU."""
         if self._seen is None:
             self._seen = self._checked(self.device.read(self.block)())
         return self._seen
 
     def _checked(self, block: npt.NDArray[np.int64]) -> Seen:
-        """What a block says. Refuses to go on if a step found too little room: that would be a mistake of
-        `placement.py`."""
+        """Return the numbers in a block. Raises if a step ran out of memory, which is a bug in `placement.py`."""
         chains = len(self.problem_of)
         records = block[: chains * WORDS].view(RECORD)
         made = block[chains * WORDS :].view(np.int32)[:chains]
@@ -103,16 +102,15 @@ class CudaState:
             records, made = records[places], made[places]
         return Seen(records, made)
 
-    def _numbers(self, seen: Seen) -> ChainStats:
+    def _stats(self, seen: Seen) -> ChainStats:
         current, best = seen.records["current"], seen.records["best"]
         return ChainStats(
             current["cost"] / self.units, best["best_cost"] / self.units, best["best_unserved"], int(seen.made.sum())
         )
 
 
-def block_of_numbers(torch: Any, chains: int) -> tuple[Any, Any, Any]:
-    """A block for the numbers of so many chains, and the two parts of it: (chains, WORDS) int64 records, (chains,)
-    int32 steps made."""
+def block_of_records(torch: Any, chains: int) -> tuple[Any, Any, Any]:
+    """Return a block for so many chains, and its parts: (chains, WORDS) int64 records, (chains,) int32 steps made."""
     records = chains * WORDS
     block = torch.zeros(records + (chains + 1) // 2, dtype=torch.int64, device="cuda")
     return block, block[:records].view(chains, WORDS), block[records:].view(torch.int32)[:chains]

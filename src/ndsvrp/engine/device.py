@@ -1,4 +1,4 @@
-"""A GPU: kernels compiled at run time for the card that is there, kept on disk, launched on torch's current stream.
+"""A GPU: kernels are compiled at run time, kept on disk and launched on torch's current stream.
 
 The kernels (native/cuda) are templates over rules, distances and where things lie; only those that are asked for are
 compiled. A compiled kernel is kept under a hash of sources, options, card and driver.
@@ -25,7 +25,7 @@ import ndsvrp._core as _core
 from ndsvrp.errors import EngineError, NdsWarning
 
 OF_NETWORK = ("attention", "decode", "decoder_tiles", "normalization", "pointwise", "rollout_random", "route_layers")
-SPIN, PAUSE = 0.02, 0.0002  # seconds: so long the GPU is waited for without a pause, then with pauses so long
+SPIN, PAUSE = 0.02, 0.0002  # seconds of waiting without a pause, then of each pause
 COMPILERS = 4  # threads
 CAPABILITY = 8  # compute capability that the kernels need: bfloat16, reductions over a warp
 Macros = tuple[tuple[str, str], ...]
@@ -46,7 +46,7 @@ class Device:
             raise EngineError(
                 f"the GPU engine needs a card of compute capability {CAPABILITY}.0 or newer, {self.name} is older"
             )
-        self.torch.zeros(1, device="cuda")  # torch's context is the one that everybody uses
+        self.torch.zeros(1, device="cuda")  # makes the context of torch, which all share
         self._handle = self._core.Device(self.index)
         self._handle.set_current()
         self._kernels: dict[tuple[str, str, Macros], Any] = {}
@@ -57,15 +57,15 @@ class Device:
         self._configs: dict[tuple[int, int, int], Any] = {}
 
     def kernel(self, file: str, name: str, macros: Macros) -> Any:
-        """A kernel of native/cuda/<file>.cu, compiled with these macros."""
+        """Return a kernel of native/cuda/<file>.cu, compiled with these macros."""
         key = (file, name, macros)
         if key not in self._kernels:
-            self.expect(file, macros)
+            self.precompile(file, macros)
             self._kernels[key] = self._modules[file, macros].result().get_kernel(name)
         return self._kernels[key]
 
-    def expect(self, file: str, macros: Macros) -> None:
-        """Begin to compile what will be asked for, in a thread: NVRTC lets others work beside it."""
+    def precompile(self, file: str, macros: Macros) -> None:
+        """Compile a file in the background. NVRTC releases the lock of the interpreter."""
         if (file, macros) not in self._modules:
             self._modules[file, macros] = self._compilers.submit(self._load, file, macros)
 
@@ -83,15 +83,14 @@ class Device:
         self._core.launch(self._stream(), config, kernel, *[_argument(a) for a in arguments])
 
     def send(self, array: npt.NDArray[Any]) -> Any:
-        """A small array on the GPU, which fetches it by itself when its turn comes: nobody waits.
+        """Send a small array to the GPU without waiting, and return it there.
 
         Torch keeps pinned memory to use it again, here and below, and gives none away that the GPU has not done with.
         """
         return self.torch.from_numpy(array).pin_memory().to("cuda", non_blocking=True)
 
     def read(self, tensor: Any) -> Callable[[], npt.NDArray[Any]]:
-        """A copy of a tensor as it will be when all is done that has been launched up to here. Whoever calls what is
-        returned gets it, and waits for that."""
+        """Order a copy of a tensor after what was launched so far; return a function that waits for the copy."""
         held = self.torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
         held.copy_(tensor, non_blocking=True)
         wait = self.mark()
@@ -103,7 +102,7 @@ class Device:
         return arrived
 
     def mark(self) -> Callable[[], None]:
-        """Whoever calls what is returned waits until all is done that has been launched up to here. Ctrl-C is heard."""
+        """Return a function that waits for what was launched so far. Ctrl-C interrupts it."""
         event = self.torch.cuda.Event()
         event.record()
 
@@ -136,7 +135,7 @@ class Device:
 
     @cached_property
     def versions(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Of CUDA: what the driver supports, what the compiler makes."""
+        """Return two versions of CUDA: of the driver, and of the compiler."""
         supported, made = _versions()
         if supported[0] < made[0]:
             raise EngineError(
@@ -146,7 +145,7 @@ class Device:
         return supported, made
 
     def _load(self, file: str, macros: Macros) -> Any:
-        """A module, which is sent to the GPU when a kernel of it is asked for."""
+        """Return a module; it is loaded when one of its kernels is needed."""
         cached = cache_folder() / f"{file}-{self._hash(file, macros)}.cubin"
         if cached.is_file():
             return self._core.ObjectCode.from_cubin(cached.read_bytes())
@@ -158,7 +157,7 @@ class Device:
         )  # fmt: skip
         try:
             module = self._core.Program((folder / f"{file}.cu").read_text(), "c++", options=options).compile("cubin")
-        except Exception as error:  # cuda-core has an exception of its own for every library
+        except Exception as error:  # cuda-core has a different exception for every library
             first = next((line for line in str(error).splitlines() if "error" in line), str(error)).strip("\0 ")
             raise EngineError(f"NVRTC cannot compile {file}.cu, please report this: {first}") from error
         _write(cached, module.code)
@@ -207,7 +206,7 @@ def _import_cuda_core() -> Any:
 
 
 def available() -> bool:
-    """Whether there is a GPU that can be used, and what it takes. Where there is none, nobody waits for torch."""
+    """Return whether a GPU and what it needs are available. Without a GPU, torch is not imported."""
     try:
         from cuda.bindings import driver
 
@@ -232,13 +231,13 @@ def _versions() -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def room_for(torch: Any, each: int) -> tuple[float, int]:
-    """GiB of GPU memory that are free, and how many things of so many bytes would fit."""
+    """Return the free GPU memory in GiB, and how many parts of so many bytes fit into it."""
     free, _ = torch.cuda.mem_get_info()
     return free / 2**30, int(0.9 * free) // each
 
 
 def sources() -> tuple[Path, Path]:
-    """Folders of the headers of the core and of the kernels: in the source tree, or as installed."""
+    """Return the folders of the headers and of the kernels, in the source tree or as installed."""
     tree = Path(__file__).parents[3] / "native"
     if (tree / "cuda").is_dir():
         return tree / "include", tree / "cuda"
@@ -247,7 +246,7 @@ def sources() -> tuple[Path, Path]:
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept; NDSVRP_CACHE says otherwise."""
+    """Return the folder of compiled kernels: NDSVRP_CACHE, or the cache of the user."""
     if named := os.environ.get("NDSVRP_CACHE"):
         return Path(named)
     base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
@@ -255,12 +254,12 @@ def cache_folder() -> Path:
 
 
 def has_compiled() -> bool:
-    """Whether kernels have been compiled before, so that one need not tell why it takes long."""
+    """Return whether kernels were compiled before; if not, users are told why the first start takes long."""
     return any(cache_folder().glob("*.cubin"))
 
 
 def _with_lines() -> bool:
-    """NDSVRP_LINES: kernels know the lines of their source, for sanitizers and profilers; they run as fast."""
+    """Return whether NDSVRP_LINES asks for line numbers in kernels, for sanitizers and profilers."""
     return bool(os.environ.get("NDSVRP_LINES"))
 
 

@@ -1,4 +1,4 @@
-"""How much memory a block of the GPU engine needs, and what of it goes into its shared memory.
+"""How much memory a block of the GPU engine needs, and which part of it is in shared memory.
 
 The sizes are those of native/include/ndsvrp/memory.hpp. Drafts come first into shared memory, then the table of gaps
 where there is one, then the part of the instance that insertion reads, then the solution.
@@ -16,10 +16,10 @@ import ndsvrp._core as _core
 from ndsvrp.engine.base import Ints, Recipe
 
 BEYOND = 32  # kBeyond of memory.hpp
-SLACK = 8  # places that a copied route has beside its customers
+SLACK = 8  # stops that a copied route has beside its customers
 COLUMNS = 128  # a table of gaps has a multiple of this
-ENOUGH_COLUMNS = 256  # with fewer, it is not worth having the solution near
-EVALUATE_THREADS = 960  # that a multiprocessor should hold when rollouts are evaluated: registers are cut to that
+ENOUGH_COLUMNS = 256  # with fewer, shared memory is better used for the table than for the solution
+EVALUATE_THREADS = 960  # per multiprocessor when rollouts are evaluated: registers per thread follow from it
 
 Distance = Literal["FloatPoints", "WholePoints", "Matrix"]
 Placement = Literal["auto", "drafts", "global"]
@@ -33,7 +33,7 @@ class Kind(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """struct Sizes of memory.hpp."""
+    """The fields of struct Sizes of types.hpp."""
 
     customers: int
     removed: int
@@ -43,7 +43,7 @@ class Sizes(NamedTuple):
 
 
 class Bytes(NamedTuple):
-    """What parts of the memory of a block take; see `layout` of bind.cpp."""
+    """Bytes that the parts of a block's memory take; see `layout` of bind.cpp."""
 
     solution: int
     chain: int
@@ -55,27 +55,27 @@ class Bytes(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known of the problems of a batch."""
+    """Sizes of the problems of a batch."""
 
     kind: Kind
     sizes: tuple[int, ...]  #: customers of each problem
-    longest: int  #: no route has more customers
-    typical: int  #: nor do routes have many more than this
+    longest: int  #: customers of the longest possible route
+    typical: int  #: customers of a typical route
 
     @property
     def customers(self) -> int:
-        """Of the largest problem."""
+        """Return the customers of the largest problem."""
         return max(self.sizes)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a block works with: sizes, bytes, and what of it lies in shared memory."""
+    """The workspace of a block: sizes, bytes, and which parts are in shared memory."""
 
     work: Sizes
     teams: int
     shared: int  #: bytes of shared memory
-    scratch: int  #: bytes of global memory per block, if drafts lie there
+    workspace: int  #: bytes of global memory per block, if drafts are there
     near_drafts: bool
     near_instance: bool
     near_solution: bool
@@ -83,31 +83,31 @@ class Layout:
 
     @property
     def threads(self) -> int:
-        """Of a block: a warp per team."""
+        """Return the threads of a block: a warp per team."""
         return 32 * self.teams
 
 
 def longest_route(demand: Ints, capacity: int) -> int:
-    """As many customers as a vehicle can carry at the most."""
+    """Return how many customers a vehicle can carry at most."""
     carried = np.cumsum(np.sort(demand[1:].astype(np.int64)))
     return max(1, int(np.searchsorted(carried, capacity, side="right")))
 
 
 def typical_route(demand: Ints, capacity: int) -> int:
-    """Customers of a route when all routes are full."""
+    """Return the customers of a route if all routes are full."""
     fitting = demand[1:][demand[1:] <= capacity].astype(np.int64)
     routes = max(1, -(-int(fitting.sum()) // max(1, capacity)))
     return max(1, -(-len(fitting) // routes))
 
 
 def home_sizes(shape: Shape) -> Sizes:
-    """Of chains in global memory: whatever a step may do to them."""
+    """Return the sizes of chains in global memory, enough for any step."""
     n = shape.customers
     return Sizes(n, n + 1, 2 * (n + 1), _core.pool_for(n), BEYOND)
 
 
 def removed_at_most(shape: Shape, recipe: Recipe) -> int:
-    """Customers taken out by one step; also the room that random removal needs to draw them."""
+    """Return how many customers a step removes at most, or how many random removal needs to draw from."""
 
     retries: int = _core.limits(shape.kind.rules)[1]
 
@@ -121,47 +121,47 @@ def removed_at_most(shape: Shape, recipe: Recipe) -> int:
     return max(of(n) for n in shape.sizes)
 
 
-def places_at_most(shape: Shape, removed: int) -> int:
-    """Places of a draft, in the worst case: routes that were touched, copied or opened, and moves of those that grew
-    out of their room (six customers or more each time)."""
+def stops_at_most(shape: Shape, removed: int) -> int:
+    """Return the stops of a draft in the worst case: of routes that are touched, copied or opened, and of those that
+    move because they outgrow their room (by six customers or more each time)."""
     segments, n = 2 * removed, shape.customers
     moves = removed // 6 * (3 * shape.longest // 2 + 11)
     most = 24 * n + 224  # what the CPU engine gives it
     return min(most, min(n, segments * shape.longest) + SLACK * segments + removed + moves) + BEYOND
 
 
-def places_typical(shape: Shape, recipe: Recipe, removed: int) -> int:
-    """Places that nearly all drafts do with."""
+def stops_typical(shape: Shape, recipe: Recipe, removed: int) -> int:
+    """Return a number of stops that is enough for nearly all drafts."""
     routes = min(recipe.removals if recipe.rule != "string" else removed // 4, -(-shape.customers // shape.typical))
     copied = (2 if recipe.all_routes else 1) * routes * (shape.typical + SLACK)
-    return min(places_at_most(shape, removed), copied + 2 * shape.typical + 4 * (1 + SLACK) + BEYOND)
+    return min(stops_at_most(shape, removed), copied + 2 * shape.typical + 4 * (1 + SLACK) + BEYOND)
 
 
-def work_sizes(shape: Shape, removed: int, places: int) -> Sizes:
-    """What a block works with."""
+def work_sizes(shape: Shape, removed: int, stops: int) -> Sizes:
+    """Return the sizes of the workspace of a block."""
     n = shape.customers
-    return Sizes(n, removed, n + removed + 1, _core.pool_for(n), (places + 3) // 4 * 4)
+    return Sizes(n, removed, n + removed + 1, _core.pool_for(n), (stops + 3) // 4 * 4)
 
 
 @lru_cache(64)  # every launch asks
 def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto") -> Layout:
-    """For a block that carries steps out: room for the worst case, and a table of gaps if it can use one."""
+    """Return the layout of a block that makes steps: for the worst case, with a table of gaps if it can use one."""
     removed = removed_at_most(shape, recipe)
-    work = work_sizes(shape, removed, places_at_most(shape, removed))
+    work = work_sizes(shape, removed, stops_at_most(shape, removed))
     columns = columns_at_most(shape, recipe, removed)
     tables = [_layout(shape, recipe, work, c) for c in range(columns, -1, -COLUMNS)]
-    near = [plain for plain in tables if plain.scratch <= limit]
+    near = [plain for plain in tables if plain.workspace <= limit]
     if placement == "global" or not near:
         return tables[0]
     plain = near[0]
     bytes_of = _bytes(shape, work, plain.teams < recipe.orders, 0)
     solution, hot = bytes_of.solution, bytes_of.inputs
     for smaller in near:
-        if smaller.columns >= min(ENOUGH_COLUMNS, plain.columns) and smaller.scratch + hot + solution <= limit:
+        if smaller.columns >= min(ENOUGH_COLUMNS, plain.columns) and smaller.workspace + hot + solution <= limit:
             plain = smaller
             break
-    shared = plain.scratch
-    chosen = replace(plain, shared=shared, scratch=0, near_drafts=True)
+    shared = plain.workspace
+    chosen = replace(plain, shared=shared, workspace=0, near_drafts=True)
     if placement == "drafts" or shared + hot > limit:
         return chosen
     chosen = replace(chosen, shared=shared + hot, near_instance=True)
@@ -171,26 +171,26 @@ def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Place
 
 
 def columns_at_most(shape: Shape, recipe: Recipe, removed: int) -> int:
-    """Places of the routes that a step touches, as far as a table of gaps is of use."""
+    """Return the columns of the table of gaps: stops of the routes that a step touches; 0: no table."""
     if recipe.all_routes or recipe.orders > _core.TEAMS:
         return 0
-    places = min(shape.customers, removed * shape.longest) + 2 * removed
+    stops = min(shape.customers, removed * shape.longest) + 2 * removed
     most: int = _core.limits(shape.kind.rules)[0]
-    return min(most, -(-places // COLUMNS) * COLUMNS)
+    return min(most, -(-stops // COLUMNS) * COLUMNS)
 
 
 @lru_cache(64)
 def layouts_to_evaluate(
     shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto"
 ) -> tuple[Layout | None, Layout]:
-    """For a block that weighs rollouts: with typical room in shared memory, and with room for the worst case in global
-    memory. The first is None where that would leave most of a multiprocessor idle."""
+    """Return two layouts of a block that evaluates rollouts: a typical one in shared memory, and one for the worst case
+    in global memory. The first is None if it would leave most of a multiprocessor idle."""
     removed = removed_at_most(shape, recipe)
-    far = _layout(shape, recipe, work_sizes(shape, removed, places_at_most(shape, removed)))
-    near = _layout(shape, recipe, work_sizes(shape, removed, places_typical(shape, recipe, removed)))
-    if placement == "global" or near.scratch > limit // 2:
+    far = _layout(shape, recipe, work_sizes(shape, removed, stops_at_most(shape, removed)))
+    near = _layout(shape, recipe, work_sizes(shape, removed, stops_typical(shape, recipe, removed)))
+    if placement == "global" or near.workspace > limit // 2:
         return None, far
-    return replace(near, shared=near.scratch, scratch=0, near_drafts=True), far
+    return replace(near, shared=near.workspace, workspace=0, near_drafts=True), far
 
 
 def _layout(shape: Shape, recipe: Recipe, work: Sizes, columns: int = 0) -> Layout:
@@ -209,5 +209,5 @@ def _bytes(shape: Shape, sizes: Sizes, several: bool, columns: int) -> Bytes:
 
 
 def chain_bytes(shape: Shape) -> int:
-    """Of a chain in global memory."""
+    """Return the bytes of a chain in global memory."""
     return _bytes(shape, home_sizes(shape), False, 0).chain

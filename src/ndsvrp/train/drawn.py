@@ -19,7 +19,7 @@ from torch import Tensor
 from ndsvrp.constraints import PRIZES, TIME_WINDOWS
 from ndsvrp.counter_random import Words, for_kernel, key_of
 from ndsvrp.engine.batched import Instances, pack_drawn
-from ndsvrp.engine.packed import Packed
+from ndsvrp.engine.upload import Upload
 from ndsvrp.generate.config import Clustered, Prizes, Uniform, Windows
 from ndsvrp.generate.places import GRID, RANGES, SIDE, uniform_capacity
 from ndsvrp.policy.inputs import Inputs, constraint_columns
@@ -41,7 +41,7 @@ class Drawn:
     """Instances on a GPU, ready to be worked on."""
 
     instances: Instances
-    packed: Callable[[], Packed]  #: for `CudaEngine.begin`; waits for a few numbers of it
+    packed: Callable[[], Upload]  #: for `CudaEngine.start_upload`; waits for a few numbers of it
     inputs: Inputs  #: without solutions
 
     def __len__(self) -> int:

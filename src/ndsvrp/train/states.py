@@ -11,6 +11,7 @@ import torch
 
 from ndsvrp.engine import base
 from ndsvrp.engine.base import Engine, State
+from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.problem import Problem
 from ndsvrp.search.plane import plane
@@ -50,8 +51,10 @@ def prepare(
     """Start solutions, improved by J improvement steps of a rule, or of the policy if one is given."""
     sides: Any
     if isinstance(problems, Drawn):
-        gpu: Any = engine  # nobody else takes what is packed
-        state, inputs = gpu.begin(problems.packed(), first=first), problems.inputs
+        if not isinstance(engine, CudaEngine):
+            raise TypeError("only the GPU engine starts problems that are on the GPU")
+        state: State = engine.start_upload(problems.packed(), first=first)
+        inputs = problems.inputs
         sides = problems.instances.side()[:, None].repeat(1, recipe.warm_up_rollouts)
     else:
         state = engine.start(problems, np.arange(len(problems)), first=first)

@@ -18,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ndsvrp.counter_random import key_of
 from ndsvrp.engine.base import Engine
+from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.policy.graphs import GraphCache, low_precision
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
@@ -169,10 +170,9 @@ class Trainer:
 
     def _maker(self) -> Ahead | Launched:
         """Who makes batches while those before are worked on: a thread, or the GPU of the engine."""
-        if self.engine.name != "cuda":
+        if not isinstance(self.engine, CudaEngine):
             return Ahead(Task(self.config, self.share))
-        gpu: Any = self.engine
-        make = partial(drawn, gpu.device, self.device, gpu.neighbours)
+        make = partial(drawn, self.engine.device, self.device, self.engine.neighbours)
         return Launched(Task(self.config, self.share, make))
 
     def close(self) -> None:

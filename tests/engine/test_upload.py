@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from ndsvrp.engine import packed
-from ndsvrp.engine.packed import near_by_points, pack, upload
+from ndsvrp.engine import upload
 from ndsvrp.engine.shared import make_instance
 from ndsvrp.engine.structs import INSTANCE
 from ndsvrp.engine.ticks import Ticks
+from ndsvrp.engine.upload import near_by_points, prepare, send
 from ndsvrp.generate import generate
 from ndsvrp.problem import Problem
 from parity.problems import random_problem
@@ -36,7 +36,7 @@ PROBLEMS = [
 @pytest.mark.parametrize("at_once", [1, 5_000, 1 << 24])
 @pytest.mark.parametrize("neighbours", [1, 15, 256])
 def test_the_same_neighbours_as_the_core(neighbours: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "AT_ONCE", at_once)
+    monkeypatch.setattr(upload, "AT_ONCE", at_once)
     for problem in PROBLEMS:
         expected = make_instance(Ticks(problem), neighbours).near
         points = Ticks(problem).points
@@ -58,12 +58,12 @@ def test_what_is_uploaded() -> None:
         *generate("cvrp", 20, count=3, seed=1), *generate("cvrp", 9, seed=1), *generate("cvrp", 20, seed=4),
         random_problem(5, "pcvrptw", "durations", customers=12), *generate("vrptw", 11, count=2, seed=1),
     ]  # fmt: skip
-    made = pack(problems, [0, 1, 2, 3, 4, 4, 5, 6, 7], None, 6)
+    made = prepare(problems, [0, 1, 2, 3, 4, 4, 5, 6, 7], None, 6)
     assert [group.members.tolist() for group in made.groups] == [[0, 1, 2, 3, 4, 5], [6], [7, 8]]
     assert [group.problem_of.tolist() for group in made.groups] == [[0, 1, 2, 3, 4, 4], [0], [0, 1]]
     inside = [[0, 1, 2, 3, 4], [5], [6, 7]]
     for group, numbers in zip(made.groups, inside, strict=True):
-        block = upload(torch, group, "cpu")
+        block = send(torch, group, "cpu")
         table = block[: len(numbers) * INSTANCE.itemsize].numpy().view(INSTANCE)
         for record, number in zip(table, numbers, strict=True):
             ticks, n = Ticks(problems[number]), problems[number].customers
@@ -90,14 +90,14 @@ def test_what_is_uploaded() -> None:
 
 def test_a_matrix_serves_for_times_too() -> None:
     problem = random_problem(7, "vrptw", "matrix", customers=8)
-    (group,) = pack([problem], [0], None, 4).groups
+    (group,) = prepare([problem], [0], None, 4).groups
     assert group.table["time"][0] == group.table["length"][0] > 0
 
 
 def test_packed_twice_uploaded_twice() -> None:
     """Uploading leaves what was packed as it is: pointers of one block do not get into another."""
-    (group,) = pack(generate("cvrp", 20, count=3, seed=1), [0, 1, 2], None, 6).groups
-    one, other = (upload(torch, group, "cpu") for _ in range(2))
+    (group,) = prepare(generate("cvrp", 20, count=3, seed=1), [0, 1, 2], None, 6).groups
+    one, other = (send(torch, group, "cpu") for _ in range(2))
     assert one.data_ptr() != other.data_ptr()
     for block in (one, other):
         table = block[: 3 * INSTANCE.itemsize].numpy().view(INSTANCE)

@@ -1,4 +1,4 @@
-"""Problems as the GPU takes them: one block of bytes per kind, made without a GPU (by a GPU: batched.py)."""
+"""The device form of problems: one block of bytes per kind, made on the CPU (on the GPU: batched.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ndsvrp._core as _core
-from ndsvrp.engine.base import Ints, Sized
+from ndsvrp.engine.base import Floats, Ints, Sized
 from ndsvrp.engine.placement import Kind, Shape, longest_route, typical_route
 from ndsvrp.engine.shared import first_tour, instance_fields, tour_of
 from ndsvrp.engine.structs import INSTANCE, POINTERS
@@ -23,31 +23,31 @@ AT_ONCE = 1 << 24  # pairs of customers that are compared at once for neighbour 
 
 
 @dataclass(eq=False)
-class PackedGroup:
-    """The chains whose problems are of one kind."""
+class UploadGroup:
+    """The chains whose problems have the same rules and distance."""
 
     shape: Shape
     members: Ints  #: (m,) numbers of the chains in the batch
-    problem_of: Ints  #: (m,) problem of each chain, within the group
+    problem_of: Ints  #: (m,) index within the group of the problem of each chain
     table: npt.NDArray[Any] | None
-    """(problems,) of `INSTANCE`; its pointers count from the begin of the block. None: all is on the GPU already."""
-    block: Any  #: bytes: room for the table, and behind it the arrays
+    """(problems,) of `INSTANCE`; pointers are offsets in the block. None: the block is on the GPU already."""
+    block: Any  #: bytes: room for the table, then the arrays
     tours: Any  #: (problems, longest) int32 first solutions
     lengths: Any  #: (problems,) int32 of them
 
 
 @dataclass(eq=False)
-class Packed:
-    """A batch of problems with the chains to work on them."""
+class Upload:
+    """A batch of problems and its chains."""
 
     problems: tuple[Sized, ...]
     problem_of: Ints
-    per_unit: npt.NDArray[np.float64]  #: (chains,) ticks per unit
-    groups: list[PackedGroup]
+    per_unit: Floats  #: (chains,) ticks per unit
+    groups: list[UploadGroup]
 
 
-def pack(problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None, neighbours: int) -> Packed:
-    """All that `start` does before it needs the GPU."""
+def prepare(problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None, neighbours: int) -> Upload:
+    """Make the device form of problems, without a GPU."""
     problem_of = np.ascontiguousarray(problem_of, np.int32)
     ticks = [Ticks(problem) for problem in problems]
     fields = [instance_fields(t) for t in ticks]
@@ -65,12 +65,12 @@ def pack(problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution 
             max(typical_route(f["demand"], f["capacity"]) for f in mine),
         )
         tours = [first_tour(ticks[i]) if init is None else tour_of(init) for i in inside]
-        groups.append(PackedGroup(shape, members, within, *_block(mine, neighbours), *_rows(tours)))
-    return Packed(tuple(problems), problem_of, np.array([ticks[i].per_unit for i in problem_of]), groups)
+        groups.append(UploadGroup(shape, members, within, *_block(mine, neighbours), *_rows(tours)))
+    return Upload(tuple(problems), problem_of, np.array([ticks[i].per_unit for i in problem_of]), groups)
 
 
-def upload(torch: Any, group: PackedGroup, device: str = "cuda") -> Any:
-    """The block on the GPU, pointers and neighbour lists filled in."""
+def send(torch: Any, group: UploadGroup, device: str = "cuda") -> Any:
+    """Send a block to the GPU and return it, pointers and neighbour lists filled in."""
     if group.table is None:
         return group.block
     block = torch.empty(group.block.size, dtype=torch.uint8, device=device)
@@ -85,7 +85,7 @@ def upload(torch: Any, group: PackedGroup, device: str = "cuda") -> Any:
 
 
 def near_by_points(torch: Any, x: Any, y: Any, count: int) -> Any:
-    """(B, n+1, count) int32 neighbours of each customer, nearest first, without the depot, whose own are 0.
+    """Return (B, n+1, count) int32: the nearest customers of each, nearest first; zeros for the depot.
 
     x, y: (B, n+1) float32. As neighbours.hpp has it: by the square of the distance in float32, then by number.
     """
@@ -104,10 +104,10 @@ def near_by_points(torch: Any, x: Any, y: Any, count: int) -> Any:
 
 
 def _fill_near(torch: Any, table: npt.NDArray[Any], block: Any) -> None:
-    """Neighbour lists where there is room for them. Problems of one size that stand together are done together."""
+    """Compute the neighbour lists. Consecutive problems of one size are done together."""
 
     def part(name: str, first: int, count: int, length: int, kind: Any) -> Any:
-        """(count, length) of the arrays of so many problems."""
+        """Return (count, length) the arrays of consecutive problems."""
         begin, room = int(table[name][first]), room_of(4 * length)
         return block[begin : begin + count * room].view(kind).view(count, room // 4)[:, :length]
 
@@ -120,7 +120,7 @@ def _fill_near(torch: Any, table: npt.NDArray[Any], block: Any) -> None:
 
 
 def _block(fields: list[dict[str, Any]], neighbours: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
-    """Records, and room for them with their arrays behind: array by array, each of all problems."""
+    """Return the records, and a block with room for them and with their arrays: each array of all problems together."""
     table = np.zeros(len(fields), INSTANCE)
     for record, problem in zip(table, fields, strict=True):
         n = len(problem["demand"]) - 1
@@ -146,7 +146,7 @@ def _block(fields: list[dict[str, Any]], neighbours: int) -> tuple[npt.NDArray[A
 
 
 def _near(problem: dict[str, Any], neighbours: int) -> Ints:
-    """Neighbour lists by a matrix; for points no more than room for them: the GPU makes these."""
+    """Return neighbour lists by a matrix. For points only their room: the GPU computes them."""
     if problem["length"] is not None:
         return np.asarray(_core.make_instance(**problem, near_count=neighbours).near)
     n = len(problem["demand"]) - 1
@@ -154,7 +154,7 @@ def _near(problem: dict[str, Any], neighbours: int) -> Ints:
 
 
 def _rows(tours: list[Ints]) -> tuple[Ints, Ints]:
-    """Tours one below the other, and their lengths."""
+    """Return tours as rows of an array, and their lengths."""
     rows = np.zeros((len(tours), max(1, *(len(tour) for tour in tours))), np.int32)
     for row, tour in zip(rows, tours, strict=True):
         row[: len(tour)] = tour
@@ -162,7 +162,7 @@ def _rows(tours: list[Ints]) -> tuple[Ints, Ints]:
 
 
 def kind_of(fields: Mapping[str, Any]) -> Kind:
-    """The kind of an instance with these fields; None: a null pointer. The rules themselves say whether they apply."""
+    """Return the kind of an instance with these fields; None: a null pointer. The core decides which rules apply."""
     record = np.zeros((), INSTANCE)
     for name, value in fields.items():
         if value is not None:
@@ -172,5 +172,5 @@ def kind_of(fields: Mapping[str, Any]) -> Kind:
 
 
 def room_of(size: int) -> int:
-    """Bytes that an array takes: everything begins at a multiple of 16."""
+    """Return the bytes that an array takes: each begins at a multiple of 16."""
     return -(-size // 16) * 16
