@@ -1,4 +1,4 @@
-"""A problem from arrays: no file needed. Index 0 is the depot."""
+"""A problem from arrays, without a file. Index 0 is the depot."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def main(seconds: float = 2.0) -> ndsvrp.Result:
         coordinates=random.uniform(0, 100, (customers + 1, 2)),
         demand=np.concatenate([[0], random.integers(1, 10, customers)]),
         capacity=50,
-        prize=np.concatenate([[0], np.where(random.random(customers) < 0.5, 15.0, 0.0)]),  # 0: must be served
+        prize=np.concatenate([[0], np.where(random.random(customers) < 0.5, 15.0, 0.0)]),  # 0: required
         vehicles=10,
     )
     result = ndsvrp.solve(problem, time=seconds, seed=1)

@@ -1,10 +1,11 @@
-"""A policy of one's own in the paper's search: a torch module that looks at all solutions at once.
+"""Your own policy in the paper's search: a torch module that reads the solutions of all chains at once.
 
-It sees what the learned policy sees, a `RuinRequest`: the current solution of every chain as arrays (previous and next
-node, route), coordinates, random numbers; and says which customers to take out, (chains, K, M). The search does the
-rest.
-The one here scores customers by how much shorter their route would be without them, and by how close they are to the
-one chosen before. Its two weights are set by hand; a researcher's would be learned.
+It gets the same `RuinRequest` as the learned policy: the current solution of every chain as arrays (previous and next
+node, route), coordinates, and random numbers. It returns the customers to remove, (chains, K, M). The search inserts
+them again and accepts or rejects the result.
+
+This policy scores customers by how much shorter their route would be without them, and by how close they are to the
+customer chosen before. Its two weights are set by hand; in research they would be learned.
 """
 
 import sys
@@ -19,7 +20,7 @@ INSTANCE = Path(__file__).parent / "data" / "X-n106-k14.vrp"
 
 
 class DetourPolicy(torch.nn.Module):
-    """Customers in the wrong place, with those around them."""
+    """Chooses customers that cause detours, and their neighbours."""
 
     def __init__(self, detour: float = 3.0, nearness: float = 4.0) -> None:
         super().__init__()
@@ -28,10 +29,10 @@ class DetourPolicy(torch.nn.Module):
 
     @torch.no_grad()
     def forward(self, request: ndsvrp.RuinRequest) -> np.ndarray:
-        """(chains, K, M) int32, in the order of reinsertion."""
+        """Return (chains, K, M) int32 customers in insertion order."""
         at = torch.from_numpy(request.coordinates).float()  # (chains, N+1, 2), in the unit square
         before, after = (torch.from_numpy(part).long() for part in request.view[:2])
-        away = torch.cdist(at, at)[:, 1:, 1:]  # (chains, N, N): from here on customers count from 0
+        away = torch.cdist(at, at)[:, 1:, 1:]  # (chains, N, N): customers are numbered from 0 from here on
         chains, customers, _ = away.shape
 
         def leg(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""A ruin rule of one's own: a function that says which customers to take out.
+"""Your own ruin: a function that chooses the customers to remove.
 
-The search does the rest: it puts them back greedily, accepts or rejects by annealing, and exchanges solutions between
-chains. A learned policy is such a function as well.
+The search inserts them again greedily, accepts or rejects the result by annealing, and exchanges solutions between
+chains. A function is called for one problem at a time; `ndsvrp.Ruin` is the class to derive from for more.
 """
 
 import sys
@@ -15,11 +15,11 @@ INSTANCE = Path(__file__).parent / "data" / "X-n106-k14.vrp"
 
 
 def two_routes(request: ndsvrp.RuinRequest) -> np.ndarray:
-    """Customers of two routes that come near each other: those closest to a random place where they do.
+    """Remove customers of two routes that come near each other.
 
-    A random customer and the nearest customer of another route choose the two routes; the customers of both that
-    are closest to the first are taken out. If the two have too few, others nearby fill up.
-    Returns (chains, K, M) int32, in the order of reinsertion.
+    The two routes are those of a random customer and of the nearest customer on another route. Of both routes, the
+    customers closest to the first are removed. If there are too few, others nearby are added.
+    Return (chains, K, M) int32 customers in insertion order.
     """
     problem, draw = request.problem, request.random
     chains, customers = request.view.route.shape[0], problem.customers

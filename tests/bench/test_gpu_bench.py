@@ -92,11 +92,11 @@ def test_the_median_of_calls_counts() -> None:
 
 def test_bars() -> None:
     """128 chains x 200 rollouts x 5 orders are 128,000 solutions: in 2 ms 64 M/s; 200 steps in 4 ms are 20 us each."""
-    fast = gpu._judged({"instance": "cvrp500", **_row("evaluate", "related", 0.002, 128)}, 128)
+    fast = gpu._with_bar({"instance": "cvrp500", **_row("evaluate", "related", 0.002, 128)}, 128)
     assert (fast["value"], fast["unit"], fast["bar"], fast["met"]) == (64.0, "M solutions/s", "at least 50", True)
-    slow = gpu._judged({"instance": "cvrp500", **_row("improve", "related", 0.004, 128)}, 128)
+    slow = gpu._with_bar({"instance": "cvrp500", **_row("improve", "related", 0.004, 128)}, 128)
     assert (slow["value"], slow["unit"], slow["bar"], slow["met"]) == (20.0, "us per step", "at most 15", False)
-    other = gpu._judged({"instance": "cvrp500", **_row("improve", "scattered", 0.004, 128)}, 128)
+    other = gpu._with_bar({"instance": "cvrp500", **_row("improve", "scattered", 0.004, 128)}, 128)
     assert "bar" not in other
     text = Console(width=100)
     with text.capture() as shown:
@@ -109,7 +109,7 @@ def test_bars() -> None:
 
 
 def test_bars_are_for_128_chains() -> None:
-    assert "bar" not in gpu._judged({"instance": "cvrp500", **_row("evaluate", "related", 0.002, 64)}, 64)
+    assert "bar" not in gpu._with_bar({"instance": "cvrp500", **_row("evaluate", "related", 0.002, 64)}, 64)
 
 
 def test_rows_name_a_commit_given_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         list(gpu_quality.measure(tmp_path))
     for asked in gpu_quality.ASKED:
         (tmp_path / f"{asked.name}.npz").touch()
-    rows = [gpu._judged(row, 128) for row in gpu_quality.measure(tmp_path)]
+    rows = [gpu._with_bar(row, 128) for row in gpu_quality.measure(tmp_path)]
     assert calls == [
         ("cvrp500.npz", ["nds"], 4.0, "0-15", 1, "policy", 1), ("cvrp500.npz", ["nds"], 4.0, "0-15", 1, "policy", 16),
         ("vrptw500.npz", ["nds"], 6.0, "0-7", 1, "policy", 1), ("vrptw500.npz", ["nds"], 6.0, "0-7", 1, "related", 1),

@@ -13,7 +13,7 @@ from ndsvrp.problem import Problem
 
 @dataclass(frozen=True)
 class BestKnown:
-    """The lowest cost anyone has published for an instance."""
+    """The lowest published cost of an instance."""
 
     set: str  #: X, Solomon, HG1000, PCVRPTW
     name: str
@@ -24,15 +24,15 @@ class BestKnown:
     source: str
 
     def gap(self, cost: float) -> float:
-        """By how much a cost lies above this one, in percent."""
+        """Return how far a cost lies above this one, in percent."""
         return 100.0 * (cost - self.cost) / self.cost
 
 
 def best_known(problem: Problem, name: str | None = None) -> BestKnown | None:
-    """The best known value of a literature instance, None if the problem is not one of them.
+    """Return the best known value of a literature instance; None for any other problem.
 
-    An instance is recognised by its name (of the problem, or as given), its size, its rounding and whether
-    it has windows and prizes: the same names stand for different problems in different sets.
+    An instance is recognised by its name, size, metric, and whether it has windows and prizes, because several sets
+    use the same names.
     """
     key = ((name or problem.name).lower(), problem.customers, problem.metric, _objective(problem))
     return _values().get(key)

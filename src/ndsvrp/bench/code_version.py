@@ -1,4 +1,4 @@
-"""Which code searched: the version, and a digest of what decides the outcome of a search."""
+"""The version of the code that searches: the release, and a digest of all that affects results."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ FOLDERS = ("engine", "models", "policy", "ruin", "search")
 
 @cache
 def code_version() -> str:
-    """`0.1.0+3f2a91c4d5e6`: changes whenever the compiled core, the kernels, the search or a model does.
+    """Return `0.1.0+3f2a91c4d5e6`, which changes with the compiled core, the kernels, the search or a model.
 
-    A commit would not do: it stands still while files are edited, and moves when only a text changes.
+    A commit does not change while files are edited, and it changes when only documentation does.
     """
     digest = hashlib.sha256()
     for name, file in sorted(_files().items()):
@@ -26,13 +26,13 @@ def code_version() -> str:
 
 
 def _files() -> dict[str, Path]:
-    """What counts, by its path within the package."""
+    """Return the files that count, by their path within the package."""
     found: dict[str, Path] = {}
-    for root in map(Path, ndsvrp.__path__):  # an editable install has two: the sources and the compiled core
+    for root in map(Path, ndsvrp.__path__):  # two in an editable install: sources and compiled core
         for pattern in (*PARTS, *(f"{folder}/**/*" for folder in FOLDERS)):
             for file in root.glob(pattern):
                 if file.is_file() and file.suffix != ".pyc":
                     found[str(file.relative_to(root))] = file
-    for folder in sources():  # kernels are compiled from them at run time
+    for folder in sources():  # of kernels that are compiled at run time
         found |= {f"native/{file.relative_to(folder.parent)}": file for file in folder.rglob("*") if file.is_file()}
     return found

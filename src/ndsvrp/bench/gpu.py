@@ -1,4 +1,4 @@
-"""What is measured of a GPU: engine, search and its parts, training, memory, start, costs; each beside its bar."""
+"""Measure a GPU: engine, search and its parts, training, memory, start, costs. Compare the values with their bars."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SMALL, LARGE = 500, 2000  # customers
 
 
 class Bar(NamedTuple):
-    """What a measurement should come to."""
+    """The value that a measurement should reach."""
 
     limit: float
     at_most: bool = False
 
     def met(self, value: float) -> bool:
-        """Whether it does."""
+        """Return whether it does."""
         return value <= self.limit if self.at_most else value >= self.limit
 
     def __str__(self) -> str:
@@ -57,9 +57,8 @@ BARS = {
     "vrptw500 policy below related": Bar(0.0),
     "pcvrp500 policy below related": Bar(0.0),
 }
-"""By what is measured; for an H200, 128 chains, and the unit that the measurement has. Those of mean costs are what
-others find in 60 s on a core: 0.2% less than HGS (35.794 when the bar was set; 35.724 in results/quality.jsonl), and
-what PyVRP 0.14.1 does there."""
+"""By measurement, in its unit; for an H200 and 128 chains. Bars of mean costs are costs of other solvers after 60 s on
+a core: 0.2% below HGS (35.794 when the bar was set; 35.724 in results/quality.jsonl), and equal to PyVRP 0.14.1."""
 
 
 def run(
@@ -72,8 +71,10 @@ def run(
     only: Sequence[str] | None = None,
     sets: Path | None = None,
 ) -> list[Row]:
-    """Measure generated instances (seed 1); rows are appended to `out` as they come. Sizes and variants are those on
-    which the engine by itself is measured. What is found is measured on the sets of a folder, if one is given."""
+    """Measure on generated instances (seed 1), and append each row to `out`.
+
+    Sizes and variants are for the engine alone. Costs are measured on the sets of a folder, if one is given.
+    """
     if only is None:
         only = [part for part in GPU_PARTS if part != "quality" or sets is not None]
     for part in only:
@@ -87,7 +88,7 @@ def run(
         "set": "gpu", "gpu": engine.device.name, "cuda": engine.device.versions, "driver": driver(),
         "placement": placement, "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
     }  # fmt: skip
-    found = (_judged({**common, **row}, chains) for row in _rows(engine, sizes, variants, chains, only, sets))
+    found = (_with_bar({**common, **row}, chains) for row in _rows(engine, sizes, variants, chains, only, sets))
     return record(found, out, progress)
 
 
@@ -95,7 +96,7 @@ def _rows(
     engine: CudaEngine, sizes: Sequence[int], variants: Sequence[str], chains: int, only: Sequence[str],
     sets: Path | None,
 ) -> Iterator[Row]:  # fmt: skip
-    from ndsvrp.bench import gpu_search as with_policy  # torch: not for those who only read the table
+    from ndsvrp.bench import gpu_search  # imports torch
 
     def of(name: str, row: Row) -> Row:
         return {"instance": name, **row}
@@ -105,33 +106,33 @@ def _rows(
             for n in sizes:
                 for row in gpu_engine.measure(generate(variant, n, seed=1)[0], engine, chains):
                     yield of(f"{variant}{n}", row)
-    problems = generate("cvrp", SMALL, count=with_policy.TOGETHER, seed=1)
+    problems = generate("cvrp", SMALL, count=gpu_search.TOGETHER, seed=1)
     if {"iteration", "search"} & set(only):
-        model = with_policy.shipped(problems[0])
+        model = gpu_search.shipped(problems[0])
     if "iteration" in only:
-        for row in with_policy.iteration(problems[0], model.policy, engine, chains):
+        for row in gpu_search.iteration(problems[0], model.policy, engine, chains):
             yield of(f"cvrp{SMALL}", row)
     if "search" in only:
-        yield of(f"cvrp{SMALL}", with_policy.search(problems[0], model, chains=chains))
-        yield of(f"cvrp{SMALL}", with_policy.search_together(problems, model, chains=chains))
+        yield of(f"cvrp{SMALL}", gpu_search.search(problems[0], model, chains=chains))
+        yield of(f"cvrp{SMALL}", gpu_search.search_together(problems, model, chains=chains))
         large = generate("cvrp", LARGE, seed=1)[0]
-        yield of(f"cvrp{LARGE}", with_policy.search(large, model, chains=chains))
+        yield of(f"cvrp{LARGE}", gpu_search.search(large, model, chains=chains))
         for problem in (problems[0], large):
-            yield of(f"cvrp{problem.customers}", with_policy.lateness(problem, model, chains))
+            yield of(f"cvrp{problem.customers}", gpu_search.lateness(problem, model, chains))
     if "training" in only:
-        yield of(f"cvrp{SMALL}", with_policy.training(SMALL, engine))
+        yield of(f"cvrp{SMALL}", gpu_search.training(SMALL, engine))
     if "memory" in only:
-        yield of(f"cvrp{LARGE}", with_policy.memory(LARGE, chains))
+        yield of(f"cvrp{LARGE}", gpu_search.memory(LARGE, chains))
     if "start" in only:
         for variant in KINDS:
             for ruin in ("related", "policy"):
-                for row in with_policy.getting_ready(variant, ruin, SMALL, chains):
+                for row in gpu_search.getting_ready(variant, ruin, SMALL, chains):
                     yield of(f"{variant}{SMALL}", row)
     if "quality" in only and sets is not None:
         yield from gpu_quality.measure(sets, chains)
 
 
-def _judged(row: Row, chains: int) -> Row:
+def _with_bar(row: Row, chains: int) -> Row:
     bar = BARS.get(named(row))
     if bar is None or chains != CHAINS:
         return row
@@ -139,12 +140,12 @@ def _judged(row: Row, chains: int) -> Row:
 
 
 def named(row: Row) -> str:
-    """What a row measures: `cvrp500 evaluate related`."""
+    """Return what a row measures: `cvrp500 evaluate related`."""
     return " ".join(filter(None, (row["instance"], row["what"], row.get("removal"))))
 
 
 def line(row: Row) -> str:
-    """A measurement in words."""
+    """Return a measurement as a line of text."""
     text = f"{named(row):32} {row['value']:9.3f} {row['unit']}"
     if "ms_per_iteration" in row:
         text += f", {row['ms_per_iteration']:.2f} ms per iteration"
@@ -156,7 +157,7 @@ def line(row: Row) -> str:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """What has a bar, and whether it was reached."""
+    """Return the measurements that have a bar, and whether it was reached."""
     result = Table()
     for name in ("what", "bar", "measured", "unit", ""):
         result.add_column(name, justify="right" if name in ("bar", "measured") else "left")
@@ -171,7 +172,7 @@ def _verdict(row: Row) -> str:
 
 
 def driver() -> str | None:
-    """The version of NVIDIA's driver; None where it does not say."""
+    """Return the version of NVIDIA's driver; None if unknown."""
     try:
         words = Path("/proc/driver/nvidia/version").read_text().split()
     except OSError:

@@ -1,4 +1,4 @@
-"""How fast the GPU engine is alone: rollouts weighed in parallel, steps in sequence, and the compiling before them."""
+"""Measure the GPU engine alone: rollouts evaluated in parallel, steps in sequence, and the time to compile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ndsvrp.search.start import improve_start
 REMOVALS, ORDERS = 15, 5  # the paper's
 ROLLOUTS = 200
 CHAINS = 128
-WARM_UP = 10  # calls that bring solutions to what a search works on
+WARM_UP = 10  # calls before measuring, so that solutions are as good as in a search
 REPEATS = 5  # measurements; the median counts
 
 GIVEN = Recipe(removals=REMOVALS, orders=ORDERS)
@@ -27,17 +27,17 @@ RELATED = Recipe(rule="related", removals=REMOVALS, orders=ORDERS)
 
 
 def measure(problem: Problem, engine: CudaEngine, chains: int = CHAINS, repeats: int = REPEATS) -> Iterator[Row]:
-    """A row per way of working: rollouts in parallel, steps in sequence; customers near each other, or scattered."""
+    """Yield a row per call and kind of removal: customers near each other, or scattered."""
     torch = engine.device.torch
     began = time.perf_counter()
     state = engine.start([problem], np.zeros(chains, np.int32))
-    heat = torch.full((chains, ROLLOUTS), 0.01 * problem.side(), dtype=torch.float64, device="cuda")
-    engine.improve(state, RELATED, None, heat[:, :1], 1, 0)
+    temperatures = torch.full((chains, ROLLOUTS), 0.01 * problem.side(), dtype=torch.float64, device="cuda")
+    engine.improve(state, RELATED, None, temperatures[:, :1], 1, 0)
     state.costs()
     ready = time.perf_counter() - began
     improve_start(engine, state, 1, 30)
     for iteration in range(WARM_UP):
-        engine.improve(state, RELATED, None, heat, 1, iteration)
+        engine.improve(state, RELATED, None, temperatures, 1, iteration)
     yield {"what": "start", "value": ready, "unit": "s to the first step", "cost": float(np.mean(state.costs()))}
     lists = {
         "related": _related(problem, chains),
@@ -50,11 +50,11 @@ def measure(problem: Problem, engine: CudaEngine, chains: int = CHAINS, repeats:
         removed = torch.as_tensor(customers, device="cuda")
         calls = {
             "evaluate": lambda i, removed=removed: engine.evaluate(state, GIVEN, removed, ROLLOUTS, 1, i, False),
-            "improve": lambda i, removed=removed: engine.improve(state, GIVEN, removed, heat, 1, i),
+            "improve": lambda i, removed=removed: engine.improve(state, GIVEN, removed, temperatures, 1, i),
         }
         for what, call in calls.items():
             yield _row(what, name, seconds_of(call, repeats, "cuda"), chains)
-    by_rule = seconds_of(lambda i: engine.improve(state, RELATED, None, heat, 1, i), repeats, "cuda")
+    by_rule = seconds_of(lambda i: engine.improve(state, RELATED, None, temperatures, 1, i), repeats, "cuda")
     yield _row("improve", "rule", by_rule, chains)
     state.look()
 
@@ -69,14 +69,14 @@ def _row(what: str, removal: str, seconds: float, chains: int) -> Row:
 
 
 def _related(problem: Problem, chains: int) -> Ints:
-    """Random customers and their neighbours, as far as there are that many."""
+    """Return random customers and their neighbours, as many as there are."""
     near = make_instance(Ticks(problem)).near
     seeds = np.random.default_rng(1).integers(1, problem.customers + 1, (chains, ROLLOUTS))
     return np.concatenate([seeds[..., None], near[seeds][..., : REMOVALS - 1]], axis=-1).astype(np.int32)
 
 
 def seconds_of(call: Callable[[int], Any], repeats: int, device: str) -> float:
-    """Of a call, by the clock of the GPU, waiting of the CPU included: the median, after two that do not count."""
+    """Return the median seconds of a call, by the clock of the GPU, after two calls that do not count."""
     taken = [_once(call, 100 + i, device) for i in range(repeats + 2)]
     return float(np.median(taken[2:]))
 

@@ -1,4 +1,4 @@
-"""How fast searching and training are on a GPU with the learned policy: as a whole, part by part, and their memory."""
+"""Measure searches and training with the policy on a GPU: whole runs, their parts, memory and start-up time."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from ndsvrp.train.trainer import Trainer
 
 T = TypeVar("T")
 BATCH, TRAINING_ROLLOUTS, ITERATIONS = 256, 128, 30  # of the training that is measured
-HEAT = 0.01  # temperature of the parts of an iteration, for a box of side 1
+TEMPERATURE = 0.01  # of the parts of an iteration, for a box of side 1
 TOGETHER = 8  # instances searched at once
-LIMITS = (0.2, 0.5, 1.0)  # seconds: time limits by which searches are asked to end
+LIMITS = (0.2, 0.5, 1.0)  # seconds: time limits of the searches whose lateness is measured
 
 
 def shipped(problem: Problem, device: str = "cuda") -> models.Model:
-    """The model that comes with the program for such problems."""
+    """Load the shipped model for such problems."""
     name = models.choose(problem)
     if name is None:
         raise NdsError("no model for such problems is shipped with this version")
@@ -60,14 +60,14 @@ def shipped(problem: Problem, device: str = "cuda") -> models.Model:
 def iteration(
     problem: Problem, policy: Policy, engine: Engine, chains: int = CHAINS, repeats: int = REPEATS
 ) -> Iterator[Row]:
-    """Milliseconds of what an iteration consists of, on solutions that a search works on; of one in a search; and of
-    what stands there between encoding, selecting and reconstructing."""
+    """Yield milliseconds of each part of an iteration, of a whole iteration in a search, and of what a whole one takes
+    between the policy and the reconstructions. Solutions are as good as in a search."""
     device, network = policy.device.type, policy.network
     state: Any = start(engine, [problem], np.zeros(chains, np.int32), 1, rounds=30)
-    heat = np.broadcast_to(HEAT * problem.side(), (chains, ROLLOUTS))
+    temperatures = np.broadcast_to(TEMPERATURE * problem.side(), (chains, ROLLOUTS))
     related = Recipe(rule="related", removals=REMOVALS, orders=ORDERS)
     for i in range(WARM_UP):
-        engine.improve(state, related, None, heat, 1, i)
+        engine.improve(state, related, None, temperatures, 1, i)
     coordinates, view = augmentations(problem, chains), engine.view(state, on_device=True)
     inputs = static_inputs([problem], coordinates, device).showing(view)
     seeds = torch.randint(2, (chains, ROLLOUTS, network.config.seed_bits), device=device).float()
@@ -93,11 +93,11 @@ def iteration(
     }  # fmt: skip
     yield _part("policy", seconds_of(lambda i: policy(request(i)), repeats, device))  # with its random numbers
     removed = policy(request(1))
-    rebuilt = seconds_of(lambda i: engine.improve(state, GIVEN, removed, heat, 1, i), repeats, device)
+    rebuilt = seconds_of(lambda i: engine.improve(state, GIVEN, removed, temperatures, 1, i), repeats, device)
     yield _part("rebuild", rebuilt)
 
     def exchange(i: int) -> None:
-        engine.improve(state, GIVEN, removed, heat, 1, i)
+        engine.improve(state, GIVEN, removed, temperatures, 1, i)
         engine.exchange(state, np.zeros(1), 1, i)  # all but the best are replaced
         state.stats()
 
@@ -108,16 +108,22 @@ def iteration(
 
 
 def _in_a_search(problem: Problem, policy: Policy, engine: Engine, chains: int, iterations: int) -> float:
-    """Seconds of an iteration of a search by the clock, at the same temperature throughout: the median."""
+    """Return the median seconds of an iteration in a search at constant temperature."""
     times: list[float] = []
     settings = Settings(
-        chains=chains, rollouts=ROLLOUTS, removals=REMOVALS, orders=ORDERS, ruin="policy", hot=HEAT, cold=HEAT
+        chains=chains,
+        rollouts=ROLLOUTS,
+        removals=REMOVALS,
+        orders=ORDERS,
+        ruin="policy",
+        hot=TEMPERATURE,
+        cold=TEMPERATURE,
     )
-    it = Search(
+    search = Search(
         [problem], engine, settings, Budget(seconds=3600.0, iterations=iterations), 1, policy, start_rounds=30,
         callback=lambda progress: times.append(progress.seconds),
     )  # fmt: skip
-    it.run()
+    search.run()
     return float(np.median(np.diff(times)[iterations // 2 :]))
 
 
@@ -129,7 +135,7 @@ def _part(name: str, seconds: float) -> Row:
 
 
 def search(problem: Problem, model: Ruin, seconds: float = 3.0, chains: int = CHAINS, device: str = "cuda") -> Row:
-    """Solutions per second of a search with the policy."""
+    """Measure solutions per second of a search with the policy."""
     result = solve(problem, time=seconds, **_how(model, chains, device))
     return {"what": "search", **_rate([result])}
 
@@ -137,13 +143,13 @@ def search(problem: Problem, model: Ruin, seconds: float = 3.0, chains: int = CH
 def search_together(
     problems: list[Problem], model: Ruin, seconds: float = 0.5, chains: int = CHAINS, device: str = "cuda"
 ) -> Row:
-    """The same for several instances at once, with so many seconds for each."""
+    """Measure the same for several instances at once, with so many seconds for each."""
     results = solve_set(problems, time=seconds, **_how(model, chains, device))
     return {"what": f"search, {len(problems)} together", **_rate([r for r in results if isinstance(r, Result)])}
 
 
 def lateness(problem: Problem, model: Ruin, chains: int = CHAINS, device: str = "cuda") -> Row:
-    """Milliseconds by which a search ends after its time limit: the worst of some."""
+    """Measure how many milliseconds a search ends after its time limit: the worst case."""
     results = [solve(problem, time=limit, **_how(model, chains, device)) for limit in LIMITS]
     late = [1e3 * (result.seconds - limit) for result, limit in zip(results, LIMITS, strict=True)]
     return {"what": "time limit", "value": max(late), "unit": "ms late", "late": late, "limits": LIMITS}
@@ -167,37 +173,39 @@ def _rate(results: list[Result]) -> Row:
 
 
 def getting_ready(variant: str, ruin: str, customers: int, chains: int = CHAINS) -> Iterator[Row]:
-    """Seconds before the clock of a search starts: where nothing has been compiled yet, and the next time. With the
-    policy, loading its model is among them."""
+    """Yield the seconds before the clock of a search starts, with an empty compile cache and with a filled one.
+
+    With the policy they include loading its model.
+    """
     with TemporaryDirectory() as cache:
         for what in ("first start", "later start"):
-            seconds = _apart(_ready, variant, ruin, customers, chains, "cuda", cache)
+            seconds = _in_new_process(_ready, variant, ruin, customers, chains, "cuda", cache)
             yield {"what": what, "removal": ruin, "value": seconds, "unit": "s", "seconds": seconds, "chains": chains}
 
 
 def _ready(variant: str, ruin: str, customers: int, chains: int, device: str, cache: str) -> float:
-    os.environ |= {"NDSVRP_CACHE": cache, "CUDA_CACHE_PATH": cache}  # NVRTC keeps what it has compiled, too
+    os.environ |= {"NDSVRP_CACHE": cache, "CUDA_CACHE_PATH": cache}  # NVRTC has its own cache
     problem = generate(variant, customers, seed=1)[0]
-    torch.zeros(1, device=device)  # what torch needs for itself is not of our making
+    torch.zeros(1, device=device)  # start-up of torch is not measured
     began = time.perf_counter()
     result = solve(problem, iterations=1, seed=1, solver="nds", ruin=ruin, device=device, chains=chains)
     return time.perf_counter() - began - result.seconds
 
 
 def memory(customers: int, chains: int = CHAINS) -> Row:
-    """GPU memory of a search with the policy, in a process of its own."""
-    return _apart(_memory, customers, chains)
+    """Measure the GPU memory of a search with the policy, in a new process."""
+    return _in_new_process(_memory, customers, chains)
 
 
-def _apart(function: Callable[..., T], *arguments: Any) -> T:
-    """In a process of its own."""
+def _in_new_process(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in a new process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 
 
 def _memory(customers: int, chains: int) -> Row:
     problem = generate("cvrp", customers, seed=1)[0]
-    free, _ = torch.cuda.mem_get_info()  # with torch's context there, without anything of ours
+    free, _ = torch.cuda.mem_get_info()  # with the context of torch, before our allocations
     search(problem, shipped(problem), 1.0, chains)
     taken = (free - torch.cuda.mem_get_info()[0]) / 2**30
     reserved = torch.cuda.max_memory_reserved() / 2**30
@@ -219,7 +227,7 @@ def training(
     iterations: int = ITERATIONS,
     **changes: Any,
 ) -> Row:
-    """Milliseconds of a training iteration, and of its parts: a batch of instances after one that does not count."""
+    """Measure milliseconds of a training iteration and of its parts, in the second batch of instances."""
     config = TrainConfig(
         train=Training(instances=2 * batch, batch=batch, rollouts=rollouts, iterations=iterations, **changes),
         data=(Source(customers=(customers,)),),

@@ -1,4 +1,4 @@
-"""HGS-CVRP (Vidal 2022, through `hygese`) as a baseline. It knows the capacity and nothing else."""
+"""HGS-CVRP (Vidal 2022, by the package `hygese`) as a baseline. It supports the capacity only."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from ndsvrp.bench.solvers import Answer, refusal
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
-SIDE = 1000.0  # of the customers' bounding box, where lengths are scaled
-CAPACITY = 1000.0  # of a vehicle, where demands are scaled
-LARGEST = 100_000.0  # length or demand that HGS accepts
+SIDE = 1000.0  # of the bounding box, if lengths are scaled
+CAPACITY = 1000.0  # of a vehicle, if demands are scaled
+LARGEST = 100_000.0  # largest length or demand that HGS accepts
 
 
 @dataclass(frozen=True)
 class HgsCvrp:
-    """HGS-CVRP with its default parameters, restarting from scratch as often as the time allows.
+    """HGS-CVRP with its default parameters; it restarts as often as the time allows.
 
-    HGS has numbers in its code that suppose lengths like those of the X instances: the penalty per unit of excess
-    load never falls below 0.1, and gains below 1e-5 are not taken. On the unit square, where a customer is worth
-    0.07, that penalty forbids nearly every detour through infeasible solutions (docs/findings.md). So lengths are
-    scaled to a box of side 1000 where they are plain floats.
+    Constants of HGS assume lengths like those of the X instances: the penalty per unit of excess load is at least 0.1,
+    and gains below 1e-5 are ignored. On the unit square, where serving a customer costs about 0.07, that penalty
+    forbids almost all infeasible solutions (docs/findings.md). So plain float lengths are scaled to a box of side 1000.
     """
 
-    side: float | None = SIDE  #: None: plain floats are passed on as given
+    side: float | None = SIDE  #: None: plain floats are not scaled
 
     def version(self) -> str:
-        """The release installed."""
+        """Return the installed release."""
         return version("hygese")
 
     def refuses(self, problem: Problem) -> str | None:
-        """Anything beyond capacity and symmetric distances."""
+        """Refuse anything but capacity and symmetric distances."""
         if reason := refusal("HGS-CVRP", {constraints.CAPACITY, constraints.FLEET}, problem):
             return reason
         if problem.distance is not None and not np.array_equal(problem.distance, problem.distance.T):
@@ -57,10 +56,10 @@ class HgsCvrp:
             "demands": problem.demand * unit,
             "vehicle_capacity": problem.capacity * unit,
         }
-        if problem.coordinates is not None:  # only for the angles of its SWAP* neighbourhood
+        if problem.coordinates is not None:  # for the angles of its SWAP* neighbourhood
             xy = (problem.coordinates - problem.coordinates.min(axis=0)) * scale
             data |= {"x_coordinates": xy[:, 0], "y_coordinates": xy[:, 1]}
-        if problem.vehicles is not None:  # otherwise HGS adds a margin to what the load needs
+        if problem.vehicles is not None:  # by default HGS adds a margin to what the load needs
             data["num_vehicles"] = problem.vehicles
         parameters = hygese.AlgorithmParameters(
             timeLimit=seconds, seed=seed, useSwapStar=problem.coordinates is not None

@@ -1,4 +1,4 @@
-"""What a benchmark runs on: an `.npz` set, or a folder or pattern of instance files."""
+"""The instances of a benchmark: an `.npz` set, or a folder or pattern of instance files."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Case:
     index: int | None  #: position within an `.npz` set
 
     def load(self) -> Problem:
-        """Read the problem, under the rounding its kind of file calls for."""
+        """Read the problem, with the rounding convention of its file."""
         return read(self.path, index=self.index)
 
     def digest(self) -> str:
-        """A few hex digits that change with the file."""
+        """Return a short digest of the file."""
         return _digest(self.path)
 
 
@@ -39,7 +39,7 @@ def _digest(path: str) -> str:
 
 
 def find_cases(set_path: str | Path, instances: str | None = None) -> list[Case]:
-    """The instances of a set that `instances` selects (all by default), in order."""
+    """Return the instances of a set that `instances` selects (all by default), in order."""
     path = Path(set_path)
     if path.suffix == ".npz" and path.is_file():
         return _of_npz(path, instances)
@@ -62,7 +62,7 @@ def _of_npz(path: Path, instances: str | None) -> list[Case]:
 
 
 def select(text: str | None, names: list[str]) -> list[int]:
-    """Positions chosen by `0-7`, `3`, `0,2,5-6` or by name; in the order written, each once."""
+    """Return the positions chosen by `0-7`, `3`, `0,2,5-6` or by name, in the order written, each once."""
     if text is None:
         return list(range(len(names)))
     chosen: dict[int, None] = {}
@@ -81,5 +81,5 @@ def select(text: str | None, names: list[str]) -> list[int]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """A sort key that puts X-n106 before X-n1001."""
+    """Return a sort key that puts X-n106 before X-n1001."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,4 +1,4 @@
-"""How well the time limit is kept, and how much memory a search takes: each in a process of its own."""
+"""Measure how late searches end and how much memory they take, each in a new process."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ndsvrp.search.solve import solve
 from ndsvrp.variants import VARIANTS
 
 SOLVERS = ("sisr", "nds")
-SHARE, SECONDS = 0.02, 0.1  # of the limit, whichever is larger: what a search may take longer
+SHARE, SECONDS = 0.02, 0.1  # a search may take this share of the limit longer, or these seconds
 
 
 def _limit_fleet(problem: Problem) -> Problem:
-    """A fifth more vehicles than the load takes."""
+    """Allow a fifth more vehicles than the load needs."""
     return problem.replace(vehicles=ceil(1.2 * float(problem.demand.sum()) / problem.capacity))
 
 
 def _move_one_away(problem: Problem) -> Problem:
-    """One customer a thousand times as far as all others."""
+    """Move one customer a thousand times as far away as all others."""
     assert problem.coordinates is not None
     coordinates = problem.coordinates.copy()
     coordinates[-1] = 1000.0
@@ -43,29 +43,29 @@ KINDS = (*VARIANTS, *CHANGES)
 
 
 def make(kind: str, customers: int) -> Problem:
-    """A generated instance (seed 1): a variant by name, or a plain one with a limited fleet or a far outlier."""
+    """Generate an instance (seed 1): a variant by name, or a plain one with a limited fleet or a far outlier."""
     if kind in VARIANTS:
         return generate(kind, customers, seed=1)[0]
     return CHANGES[kind](generate(PLAIN, customers, seed=1)[0])
 
 
 def measure(kind: str, customers: int, solver: str, seconds: float) -> Row:
-    """Search in this process: seconds beyond the limit, and the process's peak memory so far."""
+    """Search in this process. Return the seconds beyond the limit, and the peak memory of the process so far."""
     problem = make(kind, customers)
     facts: Row = {}
     began = time.perf_counter()
     try:
         facts["iterations"] = solve(problem, time=seconds, seed=1, solver=solver).iterations
-    except NoSolutionError as error:  # a fleet too small for so short a search: the limit counts all the same
+    except NoSolutionError as error:  # fleet too small for so short a search; its time counts all the same
         facts["unserved"] = len(error.unserved)
     over = time.perf_counter() - began - seconds
     return {"over": over, "within": over <= max(SHARE * seconds, SECONDS), "peak_mib": peak_mib()} | facts
 
 
 def peak_mib() -> float | None:
-    """The most memory this process has held; None where the system does not say (not Linux).
+    """Return the peak memory of this process; None if unknown (not Linux).
 
-    `ru_maxrss` will not do: a process inherits it from the one that started it.
+    `ru_maxrss` is no alternative: a process inherits it from its parent.
     """
     try:
         status = Path("/proc/self/status").read_text()
@@ -80,7 +80,7 @@ def run(
     out: str | Path | None = None,
     progress: Callable[[Row], None] | None = None,
 ) -> list[Row]:
-    """Every kind of problem with 1 and with so many customers, by every solver; rows are appended to `out`."""
+    """Measure every kind of problem with 1 and with so many customers, by every solver; append rows to `out`."""
     return record(_rows(seconds, customers), out, progress)
 
 
@@ -103,14 +103,14 @@ def _in_a_process(kind: str, customers: int, solver: str, seconds: float) -> Row
 
 
 def outcome(row: Row) -> str:
-    """`+0.004 s, ok, 210 MiB`."""
+    """Return `+0.004 s, ok, 210 MiB`."""
     if "error" in row:
         return f"failed: {row['error']}"
     return ", ".join(_cells(row))
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """A line per search."""
+    """Return a line per search."""
     out = Table(title="Time limits and memory")
     for name in ("instance", "solver", "beyond the limit", "kept", "peak memory"):
         out.add_column(name, justify="right" if name in ("beyond the limit", "peak memory") else "left")

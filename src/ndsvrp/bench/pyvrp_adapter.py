@@ -18,18 +18,18 @@ from ndsvrp.solution import Solution
 
 Ints = npt.NDArray[np.int64]
 
-FLOAT_SCALE = 10**6  # ticks per unit where lengths or times are plain floats
-LOAD_TICKS = 10**9  # a vehicle's capacity where demands are not whole numbers
-LARGEST = 1 << 44  # PyVRP's own limit for a matrix entry
-NEVER = np.iinfo(np.int64).max  # its due date where there is none
+FLOAT_SCALE = 10**6  # ticks per unit if lengths or times are plain floats
+LOAD_TICKS = 10**9  # capacity of a vehicle if demands are not whole numbers
+LARGEST = 1 << 44  # limit of PyVRP for a matrix entry
+NEVER = np.iinfo(np.int64).max  # due date of customers without a window
 
 
 @dataclass(frozen=True)
 class Ticks:
-    """A problem in whole numbers, such that what is feasible here is feasible there.
+    """A problem in integers. Solutions that are feasible here are feasible for the problem.
 
-    Distances and prizes, which only make up the objective, go to the nearest tick. Times are rounded against the
-    solver: travel, service and ready times up, due dates down. Under an integer metric all of them are exact.
+    Distances and prizes, which only enter the objective, are rounded to the nearest tick. Travel, service and ready
+    times are rounded up, due dates down. With an integer metric, all of them are exact.
     """
 
     distance: Ints  # (N+1, N+1)
@@ -62,7 +62,7 @@ def to_ticks(problem: Problem) -> Ticks:
 
     travel = problem.travel_time(nodes[:, None], nodes[None, :])
     service = problem.service if problem.service is not None else zeros
-    windows = problem.windows - min(0.0, float(problem.windows.min()))  # PyVRP's clock starts at 0
+    windows = problem.windows - min(0.0, float(problem.windows.min()))  # the clock of PyVRP starts at 0
     whole = problem.has_whole_times
     time_scale = problem.metric.scale if whole else _scale(travel, service, windows)
 
@@ -72,12 +72,12 @@ def to_ticks(problem: Problem) -> Ticks:
 
     duration, ready = up(travel), up(windows[:, 0])
     np.fill_diagonal(duration, 0)
-    due = np.maximum(-up(-windows[:, 1]), ready)  # down; a window narrower than a tick stays open for one
+    due = np.maximum(-up(-windows[:, 1]), ready)  # down; a window narrower than a tick becomes one tick wide
     return Ticks(distance, duration, up(service), ready, due, demand, prizes, capacity, cost_scale, time_scale)
 
 
 def _scale(*values: Floats) -> int:
-    """FLOAT_SCALE, or the largest power of ten that keeps PyVRP's numbers within its limit."""
+    """Return FLOAT_SCALE, or the largest power of ten that keeps all values within the limit of PyVRP."""
     scale = FLOAT_SCALE
     while scale > 1 and max(float(v.max()) for v in values) * scale > LARGEST:
         scale //= 10
@@ -85,7 +85,7 @@ def _scale(*values: Floats) -> int:
 
 
 def _load(problem: Problem) -> tuple[Ints, int]:
-    """Demands and capacity; half the tolerance of float loads makes up for demands rounded up."""
+    """Return demands and capacity; half the tolerance of float loads makes up for demands rounded up."""
     if problem.capacity_tolerance == 0:
         return problem.demand.astype(np.int64), int(problem.capacity)
     demand = np.ceil(problem.demand * (LOAD_TICKS / problem.capacity)).astype(np.int64)
@@ -93,7 +93,7 @@ def _load(problem: Problem) -> tuple[Ints, int]:
 
 
 def to_data(problem: Problem, ticks: Ticks) -> Any:
-    """The `pyvrp.ProblemData` of a problem: one depot, one vehicle type, optional clients where there are prizes."""
+    """Return the `pyvrp.ProblemData` of a problem: one depot, one vehicle type, customers with prizes optional."""
     import pyvrp
 
     xy = problem.coordinates if problem.coordinates is not None else np.zeros((len(problem.demand), 2))
@@ -128,11 +128,11 @@ class PyVRP:
     """PyVRP with its default parameters."""
 
     def version(self) -> str:
-        """The release installed."""
+        """Return the installed release."""
         return version("pyvrp")
 
     def refuses(self, problem: Problem) -> str | None:
-        """Any constraint that is not converted."""
+        """Refuse any constraint that is not converted."""
         return refusal("PyVRP", {CAPACITY, TIME_WINDOWS, PRIZES, FLEET}, problem)
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
@@ -144,7 +144,7 @@ class PyVRP:
         data = to_data(problem, ticks)
         started = time.perf_counter()
         stop = pyvrp.stop.MaxRuntime(seconds)
-        stop(0)  # starts its clock, which would otherwise leave out neighbourhoods and start solution
+        stop(0)  # starts its clock, so that neighbourhoods and start solution count
         result = pyvrp.solve(data, stop, seed=seed, collect_stats=False, display=False)
         spent = time.perf_counter() - started
         routes = [[step.idx + 1 for step in route if step.is_client()] for route in result.best.routes()]

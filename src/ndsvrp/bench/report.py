@@ -10,33 +10,33 @@ from rich.table import Table
 
 from ndsvrp.bench.rows import Row
 
-SHARED = 0.95  # of the seconds that passed; a run that had less of its core was disturbed
+SHARED = 0.95  # a run with less CPU time than this share of its seconds had to share its core
 
 
 @dataclass(frozen=True)
 class Line:
-    """One solver's results on one set, with one budget and seed.
+    """The results of one solver on one set, with one budget and seed.
 
-    Means are over the instances that all solvers of the block solved, so that they can be compared.
+    Means are over the instances that all solvers of the block solved, so that they are comparable.
     """
 
     set: str
     solver: str
-    version: str  #: all of them, where rows of several are put together
+    version: str  #: several if the rows have several
     budget: float
     solved: int  #: instances with a feasible solution
     runs: int  #: instances tried
-    compared: int  #: instances the means are over
+    compared: int  #: instances that the means are over
     cost: float | None  #: mean
     to_first: float | None  #: mean of the gaps to the block's first solver, in percent
-    to_best_known: float | None  #: mean gap, where all compared instances have a best known value
+    to_best_known: float | None  #: mean gap, if all compared instances have a best known value
     seconds: float | None  #: mean
 
 
 def summarise(rows: Sequence[Row]) -> list[Line]:
-    """Lines in blocks of equal (set, budget, seed); solvers in the order they first appear."""
+    """Return lines in blocks of equal (set, budget, seed), with solvers in order of appearance."""
     blocks: dict[tuple[str, float, int], dict[str, dict[str, Row]]] = {}
-    for row in rows:  # a later row of the same run takes the place of an earlier one
+    for row in rows:  # a later row of the same run replaces an earlier one
         block = blocks.setdefault((row["set"], row["budget"], row["seed"]), {})
         block.setdefault(row["solver"], {})[row["instance"]] = row
     return [line for block in blocks.values() for line in _lines(block)]
@@ -71,7 +71,7 @@ def _lines(block: dict[str, dict[str, Row]]) -> list[Line]:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Mean cost, mean gaps in percent, seconds and feasible solutions of every solver; fits 80 columns."""
+    """Return mean cost, mean gaps in percent, seconds and feasible solutions of every solver, in 80 columns."""
     lines = summarise(rows)
     result = Table(caption=_caption(rows, lines), caption_justify="left")
     result.add_column("set")
@@ -95,7 +95,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def _caption(rows: Sequence[Row], lines: Sequence[Line]) -> str:
-    """What a reader must know to read the means right: exceptions, errors, solvers left out, versions."""
+    """Return the notes below the table: versions, exceptions, errors, skipped solvers."""
     notes = ["versions: " + ", ".join(dict.fromkeys(f"{line.solver} {line.version}" for line in lines))]
     if any(line.compared and line.compared < line.runs for line in lines):
         notes.append("means are over the instances all solvers solved")

@@ -14,16 +14,15 @@ from ndsvrp.io.environment import environment
 Row = dict[str, Any]
 
 KEY = ("set", "instance", "data", "solver", "solver_version", "seed", "budget", "threads", "hardware")
-"""What makes two runs the same run. A row with the same key is not run again, unless it tells of an error.
+"""The identity of a run. A run with the same key is not repeated, unless its row has an error.
 
-`data` is a digest of the instance's file; `solver_version` of our own solvers is a digest of the code that searches
-(of others, their release); of `hardware` the processor counts, or the GPU where one searched, since seconds on another
-one are other seconds.
+`data` is a digest of the instance's file. `solver_version` is a digest of the code for the solvers of this package, and
+the release for others. Of `hardware` only the processor counts, or the GPU if the run used one.
 """
 
 
 def key(row: Row) -> tuple[Any, ...]:
-    """The identity of a run."""
+    """Return the identity of a run."""
     return tuple(_processor(row[name]) if name == "hardware" else row[name] for name in KEY)
 
 
@@ -32,7 +31,7 @@ def _processor(hardware: Row) -> str:
 
 
 def read_rows(file: str | Path) -> list[Row]:
-    """All rows of a file; none if there is no such file. What a crash left of a last line is no row."""
+    """Return all rows of a file; none if it does not exist. An incomplete last line, as after a crash, is skipped."""
     path = Path(file)
     if not path.exists():
         return []
@@ -49,7 +48,7 @@ def read_rows(file: str | Path) -> list[Row]:
 
 
 def append_row(file: str | Path, row: Row) -> None:
-    """Add one line, in one write, in place of what a crash may have left of another."""
+    """Append one line in one write, in place of an incomplete last line."""
     path = Path(file)
     path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(row, allow_nan=False) + "\n"
@@ -66,7 +65,7 @@ def append_row(file: str | Path, row: Row) -> None:
 def record(
     rows: Iterable[Row], out: str | Path | None = None, progress: Callable[[Row], None] | None = None
 ) -> list[Row]:
-    """Take measurements as they come: each gets its date and what it was made with, goes to `out` and is told."""
+    """Add date and environment to each measurement, append it to `out`, and call `progress`. Return all of them."""
     taken = []
     for row in rows:
         row = {**row, "date": datetime.now(UTC).isoformat(timespec="seconds"), **environment()}
@@ -79,7 +78,7 @@ def record(
 
 
 def latest(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
-    """The last row of every run."""
+    """Return the last row of every run."""
     return {key(row): row for row in rows}
 
 
@@ -92,6 +91,6 @@ def _parse(line: str) -> Row | None:
 
 
 def _is_cut_off(line: str) -> bool:
-    """Whether this is how a row begins, and not a whole one."""
+    """Return whether a line is the beginning of a row, and not a complete one."""
     start = f'{{"{KEY[0]}": "'
     return line != "" and (start.startswith(line) or line.startswith(start)) and _parse(line) is None

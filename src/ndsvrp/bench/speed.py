@@ -1,4 +1,4 @@
-"""How many reconstructions one core makes per second, acceptance and all bookkeeping included."""
+"""Measure reconstructions per second on one core, with acceptance and all bookkeeping."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ndsvrp.variants import VARIANTS
 
 SIZES = (100, 500, 1000, 2000, 10000)
 KINDS = tuple(v.name for v in VARIANTS.values() if len(v.constraints) <= 2)  # capacity, and one thing more at most
-CAPACITY = 100  # of uniform customers at every size, so that routes are equally long and rates can be compared
+CAPACITY = 100  # at every size, for routes of equal length, so that rates are comparable
 STEPS = 5000  # per call of the engine
-WARM_UP = 20  # calls that bring the solution to what a search works on
+WARM_UP = 20  # calls before measuring, so that the solution is as good as in a search
 
 RECIPES = {
     "touched": Recipe(rule="string"),
@@ -33,7 +33,7 @@ RECIPES = {
 
 
 def problems(file: str | Path | None, index: int, sizes: Sequence[int], variants: Sequence[str]) -> Iterator[Problem]:
-    """One instance of a file, or generated ones of every kind and size (seed 1)."""
+    """Yield one instance of a file, or generated ones of every variant and size (seed 1)."""
     if file is not None:
         yield read(file, index=index)
         return
@@ -46,7 +46,7 @@ def problems(file: str | Path | None, index: int, sizes: Sequence[int], variants
 
 
 def measure(problem: Problem, seconds: float = 2.0, isa: str = "auto") -> Iterator[Row]:
-    """A row per scope: string removal of 10 customers on average, one order, in the middle of the cooling schedule."""
+    """Yield a row per scope: string removal of 10 customers on average, one order, halfway through the cooling."""
     engine = CpuEngine(threads=1, isa=isa)
     state: Any = start(engine, [problem], [0], seed=1, rounds=0)
     middle = np.full((1, STEPS), 0.01 * problem.side())
@@ -77,13 +77,13 @@ def run(
     out: str | Path | None = None,
     progress: Callable[[Row], None] | None = None,
 ) -> list[Row]:
-    """Measure every instance; rows are appended to `out` as they come."""
+    """Measure every instance, and append each row to `out`."""
     found = (row for problem in problems(file, index, sizes, variants) for row in measure(problem, seconds))
     return record(found, out, progress)
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Rates by instance and scope."""
+    """Return the rates by instance and scope."""
     out = Table(title="Reconstructions per second on one core")
     out.add_column("instance")
     for scope in RECIPES:

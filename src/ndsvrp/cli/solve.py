@@ -266,7 +266,7 @@ def _facts(result: Result) -> Facts:
         facts += [
             ("distance", money(report.distance)),
             ("lost prizes", money(report.lost_prizes)),
-            ("left out", f"{len(report.unserved):,} of {optional:,} optional customers"),
+            ("unserved", f"{len(report.unserved):,} of {optional:,} optional customers"),
         ]
     if (model := result.settings.get("model")) is not None:
         facts.append(("model", f"{model['name']}, loaded in {model['load_seconds']:.2f} s before the search"))
@@ -284,7 +284,7 @@ def _facts(result: Result) -> Facts:
 def _brief(result: Result) -> str:
     words = [f"cost {cost_of(result.cost, result.problem.metric)}", amount(len(result.solution.routes), "route")]
     if result.problem.has_prizes:
-        words.append(f"{len(result.report.unserved):,} left out")
+        words.append(f"{len(result.report.unserved):,} unserved")
     words += [f"{result.seconds:.1f} s", f"{result.iterations:,} iterations"]
     return "  ".join(words) + ("  interrupted" if result.stopped == "interrupted" else "")
 

@@ -17,7 +17,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.ruin import RuinRequest
 from ndsvrp.variants import variant_of
 
-if TYPE_CHECKING:  # they bring in torch, which a search by rules does without
+if TYPE_CHECKING:  # imports torch, which a search by rules does not need
     from ndsvrp.policy import Policy
     from ndsvrp.policy.model_file import ModelCard, ModelFile
 
@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model ready to take solutions apart."""
+    """A loaded model, which is a ruin."""
 
     name: str
     sha256: str  #: of the file of its weights
@@ -34,41 +34,41 @@ class Model:
     policy: Policy
     seconds: float  #: that loading it took
 
-    on_device = True  #: policies of ours take views as engines have them
-    batched = True  #: and several problems at once
+    on_device = True
+    batched = True
 
     def __call__(self, request: RuinRequest) -> Any:
-        """The customers to remove, as the policy says."""
+        """Return the customers that the policy chooses."""
         return self.policy(request)
 
     def expected_seconds(self) -> float:
-        """Seconds that the last of the policy's calls to have ended took without looking at the clock."""
+        """Return the seconds of the last finished call of the policy."""
         return self.policy.expected_seconds()
 
     def knows(self, problem: Problem) -> bool:
-        """Whether it was trained on problems with these features."""
+        """Return whether it was trained on problems with these constraints."""
         return variant_of(problem).name in self.card.problems
 
     def record(self) -> dict[str, Any]:
-        """What a result says of it."""
+        """Return what a result stores of it."""
         zero = {"untrained_inputs": self.card.untrained_inputs} if self.card.untrained_inputs else {}
         return {"name": self.name, "sha256": self.sha256, "load_seconds": self.seconds, **zero}
 
 
 def shipped() -> list[ModelFile]:
-    """The models in this folder, by name."""
+    """Return the models in this folder, sorted by name."""
     from ndsvrp.policy.model_file import read_model_file
 
     return [read_model_file(FOLDER / f"{name}.json") for name in names()]
 
 
 def names() -> list[str]:
-    """The names of the models in this folder."""
+    """Return the names of the models in this folder."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def find(model: str | Path) -> Path:
-    """The file or folder that a shipped model's name or a path means. Text is a name first, `./NAME` a path."""
+    """Return the file or folder of a model, given by name or path. `./NAME` is always a path."""
     if isinstance(model, str) and model in names():
         return FOLDER / f"{model}.safetensors"
     if not Path(model).exists():
@@ -78,10 +78,10 @@ def find(model: str | Path) -> Path:
 
 
 def choose(problem: Problem) -> str | None:
-    """The shipped model for a problem; None if none was trained on problems of its features.
+    """Return the shipped model for a problem; None if none was trained on problems with its constraints.
 
-    Of those that were, the one that knows the size nearest by ratio: 700 is nearer to 1000 than to 400. Of several,
-    the one trained on the fewest kinds of problems, then the first by name.
+    Among those, choose the one trained on the size nearest by ratio: 700 is nearer to 1000 than to 400. Ties go to
+    the model trained on the fewest variants, then to the first name.
     """
     variant = variant_of(problem).name
 
@@ -94,7 +94,7 @@ def choose(problem: Problem) -> str | None:
 
 
 def load(model: str | Path, device: str = "auto") -> Model:
-    """Load a model by name or path, once for many searches; `auto` is the device that `solve` would choose."""
+    """Load a model by name or path, for many searches; the device `auto` is that of `solve`."""
     from ndsvrp.engine.device import available
 
     device = ("cuda" if available() else "cpu") if device == "auto" else device

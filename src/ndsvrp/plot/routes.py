@@ -22,10 +22,10 @@ from ndsvrp.solution import Route, Solution
 def plot_routes(
     problem: Problem, solution: Solution, file: str | Path | None = None, *, title: str | None = None
 ) -> Figure:
-    """Draw the routes and return the figure; write it too if a file (.png, .svg, .pdf) is given.
+    """Draw the routes. Return the figure, and write it if a file (.png, .svg, .pdf) is given.
 
-    A route has one colour; its first and last leg are faint and dashed, the depot is a square, and customers
-    in no route are hollow. The title names the problem, the cost as `check` has it, and the number of routes.
+    Each route has a colour. Its first and last leg are faint and dashed, the depot is a square, and unserved customers
+    are hollow. The title has the name of the problem, the cost from `check`, and the number of routes.
     """
     check_format(file)
     if problem.coordinates is None:
@@ -46,7 +46,7 @@ def plot_routes(
 
 
 def _draw(axes: Axes, points: Floats, routes: list[Route], unserved: list[int]) -> None:
-    """Put routes, customers and depot on the axes; each artist is labelled with what it shows."""
+    """Draw routes, customers and depot; the label of each artist says what it shows."""
     size, width = _sizes(len(points) - 1)
     colours = palette(len(routes))
     stops = [c for route in routes for c in route]
@@ -68,20 +68,20 @@ def _draw(axes: Axes, points: Floats, routes: list[Route], unserved: list[int]) 
 
 
 def _around(points: Floats, routes: list[Route]) -> list[Route]:
-    """Routes by the direction they lie in, so that neighbours get colours that are far apart."""
+    """Sort routes by direction from the depot, so that neighbours get different colours."""
     offsets = [np.mean(points[list(route)], axis=0) - points[0] for route in routes]
     order = sorted(range(len(routes)), key=lambda i: (float(np.arctan2(offsets[i][1], offsets[i][0])), i))
     return [routes[i] for i in order]
 
 
 def _sizes(customers: int) -> tuple[float, float]:
-    """Area of a customer's dot and width of a line, in points, so that 1 and 10,000 customers both read well."""
+    """Return the area of a customer's dot and the width of a line, in points, for 1 to 10,000 customers."""
     density: float = min(1.0, 120 / customers)
     return max(1.2, 26 * density**0.75), max(0.45, 1.7 * density**0.35)
 
 
 def _height(points: Floats) -> float:
-    """Height over width of the picture: that of the points, within reason."""
+    """Return height over width of the picture: that of the points, within limits."""
     across, up = np.ptp(points, axis=0)
     return float(np.clip(up / across, 0.5, 1.25)) if across > 0 and up > 0 else 1.0
 

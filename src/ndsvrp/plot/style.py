@@ -1,4 +1,4 @@
-"""What all pictures share: colours, and how they are written."""
+"""What all pictures share: colours, axes, files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LMS_TO_RGB = np.array(
 
 
 def palette(count: int) -> Floats:
-    """(count, 3) sRGB colours of similar strength, any two that follow each other far apart in hue.
+    """Return (count, 3) sRGB colours of similar strength; consecutive ones differ much in hue.
 
     Hues advance by the golden angle in Oklch; three lightnesses alternate, so that close hues differ too.
     """
@@ -46,7 +46,7 @@ def palette(count: int) -> Floats:
 
 
 def canvas(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty figure with one pair of axes."""
+    """Return an empty figure with one pair of axes."""
     figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
     axes = figure.add_subplot()
     axes.tick_params(which="both", colors=FAINT, labelsize=8, length=3)
@@ -56,13 +56,13 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def check_format(file: str | Path | None) -> None:
-    """Refuse a file ending no picture can be written as, before anything is drawn."""
+    """Raise for a file ending that is not supported, before anything is drawn."""
     if file is not None and Path(file).suffix.lower() not in FORMATS:
         raise NdsError(f"{file}: pictures are written as {', '.join(FORMATS)}, not as '{Path(file).suffix}'")
 
 
 def write(figure: Figure, file: str | Path) -> None:
-    """Write the figure in the format its file's ending names; the file appears whole or not at all."""
+    """Write the figure in the format of the file's ending, completely or not at all."""
     kind = Path(file).suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     picture = io.BytesIO()

@@ -11,7 +11,7 @@ from ndsvrp.errors import NdsError
 from ndsvrp.plot.style import INK, canvas, check_format, palette, write
 from ndsvrp.search.result import Result
 
-EARLIEST = 1e-3  # seconds: where a logarithmic axis begins at the latest
+EARLIEST = 1e-3  # seconds: smallest value on a logarithmic axis
 
 
 def plot_trace(
@@ -21,10 +21,10 @@ def plot_trace(
     log_time: bool = False,
     title: str | None = None,
 ) -> Figure:
-    """Draw the best cost of each result over its run; write it too if a file (.png, .svg, .pdf) is given.
+    """Draw the best cost of each result over time. Return the figure, and write it if a file is given.
 
-    A line is a staircase through the result's trace, held until the run ended. A mapping gives the names
-    of the lines; otherwise they are made of solver and seed.
+    A line is a staircase through the trace of a result, until the run ended. A mapping gives the names of the lines;
+    otherwise they are solver and seed.
     """
     check_format(file)
     named = _named(results)

@@ -1,4 +1,4 @@
-"""The learned deconstruction: a network behind the interface that every deconstruction has."""
+"""The learned ruin: a network behind the `Ruin` protocol."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import Sampler
 from ndsvrp.ruin import RuinRequest
 
-BYTES_PER_CHANNEL = 40  # of GPU memory, per node and channel of the network: 35 were taken for 128 x 2001 nodes
-UNDER_WAY = 4  # calls whose times are kept until they are known: more than a search has on their way at once
+BYTES_PER_CHANNEL = 40  # of GPU memory, per node and channel of the network; measured: 35 for 128 x 2001 nodes
+PENDING = 4  # calls whose times are kept until they end: more than a search runs at once
 
 
 class Policy:
-    """Takes customers out of solutions as a network says. Weights and inputs live on one device."""
+    """Chooses customers to remove by rollouts of a network, on one device."""
 
     def __init__(self, network: Network, device: str | torch.device = "cpu") -> None:
         self.device = torch.device(device)
         self.network = network.to(self.device).eval()
         self.sampler = Sampler(self.network)
-        self._marks: deque[tuple[Any, Any]] = deque(maxlen=UNDER_WAY)  #: events: where calls began and ended on the GPU
-        self._took = 0.0  #: seconds of the last call that is known to have ended
-        self._coordinates: Floats | None = None  #: those that the inputs were made of
+        self._marks: deque[tuple[Any, Any]] = deque(maxlen=PENDING)  #: start and end events of calls on the GPU
+        self._took = 0.0  #: seconds of the last call that has ended
+        self._coordinates: Floats | None = None  #: of the inputs
         self._inputs: Inputs | None = None
 
-    on_device = True  #: it takes views as engines have them, and answers in kind
-    batched = True  #: it takes several problems at once
+    on_device = True
+    batched = True
 
     def __call__(self, request: RuinRequest) -> Any:
-        """(chains, K, M) int32 customers, in the order of reinsertion; no rollouts if time was up before.
+        """Return (chains, K, M) int32 customers in insertion order; (chains, 0, M) after the deadline.
 
-        A tensor on the GPU if the view came as one, else an array.
+        The result is a tensor on the GPU if the view is one, else an array.
         """
         began = self._mark()
         inputs = self._static(request).showing(request.view)
@@ -50,7 +50,7 @@ class Policy:
             removed = self.sampler.customers(inputs, numbers, threads=request.threads, deadline=request.deadline)
         except torch.cuda.OutOfMemoryError:
             fits = False
-        if not fits:  # out here, where what was raised does not hold on to what it had made
+        if not fits:  # outside of `except`, where the traceback would keep tensors alive
             raise self._too_many(*inputs.nodes.shape[:2])
         if removed is None:
             return np.empty((shape[0], 0, shape[2]), np.int32)
@@ -67,8 +67,7 @@ class Policy:
         )
 
     def expected_seconds(self) -> float:
-        """Seconds that a GPU took for the last call that has ended, 0 if none has; others may be under way. On a CPU
-        always 0: there calls end at the deadline."""
+        """Return the seconds of the last finished call on a GPU; 0 before it, and on a CPU, which keeps deadlines."""
         while self._marks and self._marks[0][1].query():
             began, ended = self._marks.popleft()
             self._took = float(began.elapsed_time(ended)) / 1e3
@@ -87,7 +86,7 @@ class Policy:
         return event
 
     def _static(self, request: RuinRequest) -> Inputs:
-        """What does not change within a search is made once."""
+        """Return the inputs that do not change within a search, made once."""
         if self._inputs is None or self._coordinates is not request.coordinates:
             problem, self._coordinates = request.problem, request.coordinates
             matrix = None if problem.distance is None else problem.distance / problem.side()

@@ -10,9 +10,9 @@ from ndsvrp.search.plane import plane
 
 
 def augmentations(problem: Problem, count: int) -> npt.NDArray[np.float64]:
-    """(count, N+1, 2) coordinates in the unit square, flipped and turned about its centre; more than eight repeat.
+    """Return (count, N+1, 2) coordinates in the unit square, flipped and turned; more than eight repeat.
 
-    Distances stay the same, so that engines need none of this: it is what a policy gets to see.
+    Only ruins read them: distances do not change, so engines need no augmentation.
     """
     x, y = (plane(problem) - 0.5).T
     turned = [(x, y), (-x, y), (x, -y), (-x, -y), (y, x), (-y, x), (y, -x), (-y, -x)]

@@ -1,4 +1,4 @@
-"""Where the nodes are, for the network: coordinates in the unit square, also for a problem that has a matrix only."""
+"""Coordinates in the unit square for the network, also for a problem with a matrix."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import numpy as np
 from ndsvrp.metric import Floats
 from ndsvrp.problem import Problem
 
-ROUNDS = 50  # of orthogonal iteration: more than two leading directions need
+ROUNDS = 50  # of orthogonal iteration: more than enough for two leading directions
 BLOCK = 8  # vectors iterated
 
 
 def plane(problem: Problem) -> Floats:
-    """(N+1, 2): the larger side of the bounding box becomes [0, 1], the other is centred.
+    """Return (N+1, 2) coordinates: the larger side of the bounding box becomes [0, 1], the other is centred.
 
-    Where a matrix rules, points whose distances come close to it (multidimensional scaling); coordinates, if there
-    are any beside it, are for drawing only.
+    A problem with a matrix gets points with similar distances (multidimensional scaling); its own coordinates, if any,
+    are for drawing only.
     """
     points = scaled_down(problem.distance) if problem.distance is not None else problem.coordinates
     assert points is not None
@@ -25,11 +25,11 @@ def plane(problem: Problem) -> Floats:
 
 
 def scaled_down(distance: Floats) -> Floats:
-    """Classical multidimensional scaling (Torgerson 1952) of a matrix (n, n), made symmetric, to (n, 2).
+    """Return (n, 2) points by classical multidimensional scaling (Torgerson 1952) of a matrix (n, n), made symmetric.
 
-    The leading eigenvectors of the doubly centred squares, by orthogonal iteration: n^2 work per round, where a full
-    decomposition takes n^3. The block is wider than two, as eigenvalues are negative where no space has these
-    distances, and those may be large. Signs are fixed, so that the same matrix gives the same points.
+    Orthogonal iteration finds the leading eigenvectors of the doubly centred squares in n^2 work per round; a full
+    decomposition would take n^3. The block is wider than two because eigenvalues of non-Euclidean distances may be
+    negative and large. Signs are fixed, so that the same matrix gives the same points.
     """
     squares = ((distance + distance.T) / 2) ** 2
     means = squares.mean(axis=0)

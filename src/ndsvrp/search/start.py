@@ -1,4 +1,4 @@
-"""Start solutions: quickly made, but worth a search."""
+"""Start solutions: fast to build, and good enough to search from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ndsvrp.engine.base import Engine, Recipe, State
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
-ITERATION = 1 << 62  # of the random numbers drawn here: no iteration of a search comes near
+ITERATION = 1 << 62  # of the random numbers drawn here: beyond all iterations of a search
 
 
 def improve_start(
@@ -23,21 +23,24 @@ def improve_start(
     deadline: float | None = None,
     rounds_deadline: float | None = None,
 ) -> None:
-    """Where the fleet is limited, insert everybody greedily, which takes few vehicles. Then remove a quarter at random
-    and reinsert it into all routes, accepting improvements, for so many rounds; these may have an earlier deadline."""
+    """Improve first solutions by ruin and recreate at temperature 0.
+
+    If the fleet is limited, first insert all customers greedily, which uses few vehicles. Then, for so many rounds,
+    remove a quarter at random and insert it into any route. The rounds may have an earlier deadline.
+    """
     largest = max(problem.customers for problem in state.problems)
     chains = len(state.problem_of)
     if any(problem.vehicles is not None for problem in state.problems):
-        everybody = Recipe(rule="random", removals=largest, all_routes=True)
-        engine.improve(state, everybody, None, _cold(chains, 1), seed, ITERATION, deadline=deadline)
+        all_customers = Recipe(rule="random", removals=largest, all_routes=True)
+        engine.improve(state, all_customers, None, _zero(chains, 1), seed, ITERATION, deadline=deadline)
     if rounds:
         quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True)
         engine.improve(
-            state, quarter, None, _cold(chains, rounds), seed, ITERATION + 1, deadline=rounds_deadline or deadline
+            state, quarter, None, _zero(chains, rounds), seed, ITERATION + 1, deadline=rounds_deadline or deadline
         )
 
 
-def _cold(chains: int, steps: int) -> npt.NDArray[np.float64]:
+def _zero(chains: int, steps: int) -> npt.NDArray[np.float64]:
     return np.broadcast_to(0.0, (chains, steps))
 
 
@@ -51,7 +54,7 @@ def start(
     init: Solution | None = None,
     first: int = 0,
 ) -> State:
-    """First solutions, improved unless they were given."""
+    """Return first solutions, improved unless given."""
     state: State = engine.start(problems, problem_of, init, first=first)
     if init is None:
         improve_start(engine, state, seed, rounds)
