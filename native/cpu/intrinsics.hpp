@@ -3,8 +3,7 @@
 #include "emulate.hpp"
 #include "ndsvrp/lanes.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 NDS_FN u32 round_to_bf16(float value) {  // to nearest, ties to even
   const u32 bits = u32(__float_as_int(value));
@@ -71,5 +70,4 @@ inline void load_matrices(u32 (&matrices)[4], const char* row, bool transposed) 
   bring(~0u, 12, 0);  // no lane writes there before all have read
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -11,8 +11,6 @@ constexpr float kScale = 0.25f, kExponent = kScale * 1.4426950408889634f;
 constexpr float kInfinite = 1e30f;  // above every score
 constexpr i32 kPolynomialOf8 = 1;   // of 8 exponentials
 
-namespace {
-
 // Stores two numbers of a result at column 2 (lane % 4) of a row.
 NDS_FN void store_pair(bf16* row, i32 lane, float low, float high) {
   *reinterpret_cast<u32*>(row + lane % 4 * 2) = to_bf16x2(low, high);
@@ -85,8 +83,6 @@ struct QueryTiles {
     return good;
   }
 };
-
-}  // namespace
 
 // all: (B, nodes, 3 width) queries, keys, values; out: (B, nodes, width); log_sums: (B, heads,
 // nodes), log2 of the sums of exponentials, or null. Grid: B x heads x parts; a block has every
@@ -180,8 +176,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     }
   }
 }
-
-namespace {
 
 // What the backward pass keeps in shared memory.
 struct BackwardTiles {
@@ -301,8 +295,6 @@ NDS_FN void query_gradients(const BackwardTiles& k, i32 row, bf16* to, i32 width
   }
   store_rows(k, row, to_query, kScale, to, width);
 }
-
-}  // namespace
 
 // gradient: (B, nodes, width) of `out`; to: (B, nodes, 3 width), of `all`. Every attention weight
 // is computed twice, once for its key and once for its query, which is cheaper than a sum over

@@ -2,8 +2,7 @@
 #pragma once
 #include "warp.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 using bf16 = unsigned short;
 
@@ -125,5 +124,4 @@ template <i32 K> NDS_FN const float* sum_over_rows(float (&values)[8 * K]) {
   return totals;
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

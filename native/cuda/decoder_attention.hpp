@@ -2,8 +2,7 @@
 #pragma once
 #include "decoder_state.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 constexpr i32 kPolynomialOf8 = 2;  // of 8 exponentials
 
@@ -142,5 +141,4 @@ NDS_FN void attend(const WarpState& state, const FragmentB* key_values, i32 numb
   }
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

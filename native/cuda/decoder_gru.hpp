@@ -2,8 +2,7 @@
 #pragma once
 #include "decoder_state.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 NDS_FN float sigmoid(float x) { return 0.5f + 0.5f * fast_tanh(0.5f * x); }
 
@@ -64,5 +63,4 @@ NDS_FN void gru_step(const WarpState& state, const DecoderWeights& weights,
         state.activation(i / kWidthTiles, i % kWidthTiles);
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -2,8 +2,7 @@
 #pragma once
 #include "tiles.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 constexpr i32 kWidthTiles = NDS_WIDTH / 16;      // also the number of heads: a head has 16 channels
 constexpr i32 kSeedTiles = NDS_SEED_WIDTH / 16;  // of the hidden layer of the seed residual
@@ -29,5 +28,4 @@ struct __align__(16) CustomerInfo {
   float x, y, route, unused;  // route: -1 if unserved
 };
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

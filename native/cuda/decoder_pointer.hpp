@@ -2,8 +2,7 @@
 #pragma once
 #include "decoder_sampling.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 constexpr float kClip = NDS_CLIP * kLog2E;
 constexpr float kNoRoute =
@@ -132,5 +131,4 @@ struct Pointer {
   }
 };
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -4,8 +4,7 @@
 #pragma once
 #include "decoder_state.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 constexpr i32 kPointerChunk = 32;  // customers that the pointer processes at once, eight per lane
 
@@ -66,5 +65,4 @@ struct Sample {
   }
 };
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -3,8 +3,7 @@
 #pragma once
 #include "decoder_state.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 NDS_FN void combine_heads(const WarpState& state, const DecoderWeights& weights) {
   FragmentA heads[kRowTiles][kWidthTiles];
@@ -84,5 +83,4 @@ NDS_FN void add_seed_residual(const WarpState& state, const DecoderWeights& weig
   }
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

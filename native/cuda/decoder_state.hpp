@@ -3,8 +3,7 @@
 #pragma once
 #include "decoder_layout.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 constexpr i32 kRowTiles = NDS_ROW_TILES;  // tiles of 16 rollouts in a warp
 constexpr i32 kChunk = 64;                // customers that attention processes at once
@@ -101,5 +100,4 @@ NDS_FN void linear(const FragmentB* weight, const Floats4* bias, Input input, Ou
   }
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -3,8 +3,7 @@
 #pragma once
 #include "ndsvrp/lanes.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 // Nanoseconds, on the clock by which kernels stop.
 NDS_FN u64 globaltimer() {
@@ -88,5 +87,4 @@ NDS_FN void load_matrices(u32 (&matrices)[4], const char* row, bool transposed) 
   }
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -4,8 +4,6 @@
 
 using namespace nds;
 
-namespace {
-
 // A row in shared memory, in float32. Halves are swapped in every other row, so that lanes that
 // write at the same time write to different banks.
 NDS_FN float* half_of_row(char* rows, i32 row, i32 half) {
@@ -36,8 +34,6 @@ NDS_FN void sum_of(const Bf16x8& x, const Bf16x8& y, float (&sum)[8]) {
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) sum[i] += other[i];
 }
-
-}  // namespace
 
 // x, y: (B, nodes, width); out: (B, nodes - skip, width), without the first `skip` nodes; means,
 // scales: (B, width), a scale is 1 / standard deviation. kept: whether x + y is kept in shared

@@ -45,8 +45,6 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   }
 }
 
-namespace {
-
 struct Gates {
   float reset, update, fresh, from_hidden;  // from_hidden: W h + b of the new state
 
@@ -58,8 +56,6 @@ struct Gates {
   }
   static NDS_FN float sigmoid(float x) { return 1.0f / (1.0f + fast_exp2(-1.44269504f * x)); }
 };
-
-}  // namespace
 
 // input, hidden: (rows, 3 width), W x + b of the input and of the hidden state; before, after:
 // (rows, width), hidden states. A thread per number.

@@ -3,8 +3,6 @@
 
 using namespace nds;
 
-namespace {
-
 constexpr u32 kSeeds = 0x3c6ef372u, kUniforms = 0x1bd11bdau;
 constexpr i32 kRounds = 16;
 
@@ -18,8 +16,6 @@ NDS_FN u32 seed_of(const Words& words, i32 rollout, i32 rollouts, i32 bits) {
   }
   return seed;
 }
-
-}  // namespace
 
 // A thread per uniform number; the first threads also compute a seed vector each.
 // seeds: (count, rollouts, bits) of 0 and 1; uniforms: (count, rollouts, removals) in [0, 1).

@@ -32,14 +32,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   store(out + i64(row) * width + channel, pack(value));
 }
 
-namespace {
-
 // The gradient of a ReLU's input.
 NDS_FN Bf16x8 relu_gradient(const bf16* gradient, const bf16* result, i64 at) {
   return where_positive(load(gradient + at), load(result + at));
 }
-
-}  // namespace
 
 // gradient, result: (B, nodes, width) of `out` above; to: (B, nodes, 3 width), of `parts`; sums:
 // (B, width), of the bias per instance. A customer sends messages to its two neighbours, the depot
@@ -105,8 +101,6 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 }
 
 // --- tours ---------------------------------------------------------------------------------------
-
-namespace {
 
 // The next customers of a route, at most kRowsAhead.
 struct NextCustomers {
@@ -174,8 +168,6 @@ NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next
     }
   }
 }
-
-}  // namespace
 
 // ReLU(first part + bias + mean (or sum) of the second part over the route, 0 for unserved
 // customers). parts: (B, nodes, 2 width); previous, next, route: (B, nodes); out: (B, nodes,

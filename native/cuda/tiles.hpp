@@ -3,8 +3,7 @@
 #pragma once
 #include "bf16.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 // Rows of 16 bfloat16 in shared memory. The halves of a row are swapped in every other group of
 // four rows, so that the same half of eight consecutive rows lies in different banks.
@@ -86,5 +85,4 @@ NDS_FN float max_over_row(float value) {
   return value;
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -20,9 +20,7 @@ class NetworkConfig:
     feed_forward: int = documented(512, "Hidden width of the feed-forward layers.")
     layers_before: int = documented(2, "Attention layers before those that read the solution.")
     layers_after: int = documented(2, "Attention layers after those that read the solution.")
-    message_passing: bool = documented(
-        True, "Use the layer that reads the previous and the next customer of the route."
-    )
+    message_passing: bool = documented(True, "Use the layer that reads the neighbours on the route.")
     tour_encoding: bool = documented(True, "Use the layer that reads all customers of the route.")
     tour_first: bool = documented(False, "Put tour encoding before message passing, as in the authors' code.")
     tour_aggregate: Aggregate = documented(

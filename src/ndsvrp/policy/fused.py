@@ -21,7 +21,7 @@ from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.kernels import Kernels
 
 if TYPE_CHECKING:
-    from ndsvrp.policy.network import Attention, MessagePassing, Network, TourEncoding
+    from ndsvrp.policy.network import Network
 
 Kernel = Callable[..., Any]
 MAX_HIDDEN = 2048  # width of a feed-forward layer: eight numbers for each thread of a block
@@ -29,12 +29,10 @@ MAX_HIDDEN = 2048  # width of a feed-forward layer: eight numbers for each threa
 
 def select_kernels(network: Network, nodes: Tensor) -> Kernels | None:
     """Return the kernels if they can replace torch operations: on a GPU, in bfloat16, for supported sizes."""
-    config, device = network.config, nodes.device
+    device, width, hidden = nodes.device, network.config.width, network.config.feed_forward
     low = torch.is_autocast_enabled(device.type) and torch.get_autocast_dtype(device.type) == torch.bfloat16
-    fits = config.width % gpu_kernels.BLOCK_CHANNELS == 0 and config.feed_forward % 8 == 0
-    if not low or not fits or config.feed_forward > MAX_HIDDEN:
-        return None
-    found = gpu_kernels.kernels_for(device)
+    fits = width % gpu_kernels.BLOCK_CHANNELS == 0 and hidden % 8 == 0 and hidden <= MAX_HIDDEN
+    found = gpu_kernels.kernels_for(device) if low and fits else None
     return found if found is not None and found.supports_nodes(nodes.shape[1]) else None
 
 
@@ -69,16 +67,12 @@ def _layer(
     first, *others, inner, bias, outer = weights
     parts = _apply(Product, h, *first)
     if hasattr(layer, "project"):
-        attention: Attention = layer
-        out = _attention(kernels, parts, attention.heads)
-        h = _apply(
-            Combine, kernels, h, out, *others[0], attention.combine.bias, attention.norm.weight, attention.norm.bias
-        )
-        merged, norm = None, attention.norm_after
+        out = _attention(kernels, parts, layer.heads)
+        h = _apply(Combine, kernels, h, out, *others[0], layer.combine.bias, layer.norm.weight, layer.norm.bias)
+        merged, norm = None, layer.norm_after
     else:
-        route_layer: MessagePassing | TourEncoding = layer
-        pair = _route_kernels(kernels, route_layer, solution)
-        merged, norm = _apply(RouteLayer, *pair, parts, route_layer.merge.bias), route_layer.norm
+        merged = _apply(RouteLayer, *_route_kernels(kernels, layer, solution), parts, layer.merge.bias)
+        norm = layer.norm
     last = layer.feed_forward[2].bias
     return _apply(FeedForward, kernels, h, merged, *inner, *bias, *outer, last, norm.weight, norm.bias, skip)
 
