@@ -54,28 +54,28 @@ def microseconds(function: Callable[[], Any], times: int = 10) -> float:
 
 
 def time_kernels(case: Case, batch: int, nodes: int) -> None:
-    make = case.make
+    ours = case.kernels
     x, y, g = (case.normal(batch, nodes, WIDTH) for _ in range(3))
     weight, bias = case.normal(WIDTH, low=False), case.normal(WIDTH, low=False)
     three, two = case.normal(batch, nodes, 3 * WIDTH), case.normal(batch, nodes, 2 * WIDTH)
     hidden, other = case.normal(batch * nodes, HIDDEN), case.normal(batch * nodes, HIDDEN)
     steps = solution(batch, nodes, "routes", "cuda")
-    out, statistics = make.norm(x, y, weight, bias)
-    attended, log_sums = make.attention(three, HEADS)
+    out, statistics = ours.norm(x, y, weight, bias)
+    attended, log_sums = ours.attention(three, HEADS)
     heads = three.view(batch, nodes, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
     timed: dict[str, tuple[Callable[[], Any], int]] = {  # passes over (B, N, D)
-        "norm": (lambda: make.norm(x, y, weight, bias), 3),
-        "norm backward": (lambda: make.norm_backward(g, x, y, weight, statistics), 4),
-        "message": (lambda: make.message(three, bias, *steps[:2]), 4),
-        "message backward": (lambda: make.message_backward(g, out, *steps[:2]), 5),
-        "tour": (lambda: make.tour(two, bias, steps, mean=True), 3),
-        "tour backward": (lambda: make.tour_backward(g, out, steps, mean=True), 4),
-        "relu backward": (lambda: make.relu_backward(hidden, other), 12),
-        "attention": (lambda: make.attention(three, HEADS), 4),
-        "attention backward": (lambda: make.attention_backward(g, three, attended, log_sums, HEADS), 8),
+        "norm": (lambda: ours.norm(x, y, weight, bias), 3),
+        "norm backward": (lambda: ours.norm_backward(g, x, y, weight, statistics), 4),
+        "message": (lambda: ours.message(three, bias, *steps[:2]), 4),
+        "message backward": (lambda: ours.message_backward(g, out, *steps[:2]), 5),
+        "tour": (lambda: ours.tour(two, bias, steps, mean=True), 3),
+        "tour backward": (lambda: ours.tour_backward(g, out, steps, mean=True), 4),
+        "relu backward": (lambda: ours.relu_backward(hidden, other), 12),
+        "attention": (lambda: ours.attention(three, HEADS), 4),
+        "attention backward": (lambda: ours.attention_backward(g, three, attended, log_sums, HEADS), 8),
         "attention of torch": (lambda: F.scaled_dot_product_attention(*heads), 4),
     }
-    if not make.supports_attention(nodes, WIDTH, HEADS, gradient=True):
+    if not ours.supports_attention(nodes, WIDTH, HEADS, gradient=True):
         del timed["attention backward"]
     for name, (function, passes) in timed.items():
         took = microseconds(function)
@@ -120,7 +120,7 @@ def time_selections(case: Case, nodes: int) -> None:
         ).to(device)
         for row_tiles in fused_decoder.MAX_WARPS:
             fused_decoder.ROW_TILES = row_tiles
-            select = fused_decoder.FusedDecoder(network, case.make.device)
+            select = fused_decoder.FusedDecoder(network, case.kernels.device)
 
             def sample(select: Any = select, inputs: Any = inputs, numbers: Any = numbers) -> None:
                 with torch.no_grad(), low_precision(device):
@@ -159,9 +159,9 @@ def main() -> None:
 
 
 def time_all(nodes: int) -> None:
-    make = kernels.kernels_for(torch.device("cuda"))
-    assert make is not None
-    case = Case(make, "cuda")
+    found = kernels.kernels_for(torch.device("cuda"))
+    assert found is not None
+    case = Case(found, "cuda")
     for batch in (128, 256):
         time_kernels(case, batch, nodes)
     time_network(case, nodes)

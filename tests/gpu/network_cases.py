@@ -1,4 +1,4 @@
-"""Kernels of the network against plain formulas in float32, forward and backward: on a GPU, and emulated on a CPU."""
+"""Kernels of the network against plain formulas in float32, forward and backward; on a GPU or in the emulator."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from ndsvrp.policy import Network, NetworkConfig, fused
 from ndsvrp.policy.inputs import Inputs, input_names
 from ndsvrp.policy.kernels import Kernels
 
-SOLUTIONS = ("routes", "nobody", "one")
+SOLUTIONS = ("routes", "unserved", "one")
 
 
 def solution(batch: int, nodes: int, kind: str, device: str, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """previous, next, route. routes: of 1 to 9 customers, a tenth in none; nobody: all in none; one: one of all."""
+    """Return previous, next, route.
+
+    routes: of 1 to 9 customers, a tenth unserved; unserved: all unserved; one: one route of all customers.
+    """
     random = np.random.default_rng(seed)
     previous, following, route = (np.zeros((batch, nodes), np.int64) for _ in range(3))
     route -= 1
     for b in range(batch):
         left = list(random.permutation(np.arange(1, nodes)))
-        left = {"routes": left[len(left) // 10 :], "nobody": [], "one": left}[kind]
+        left = {"routes": left[len(left) // 10 :], "unserved": [], "one": left}[kind]
         for r in range(nodes):
             size = len(left) if kind == "one" else int(random.integers(1, 10))
             tour, left = [0, *left[:size], 0], left[size:]
@@ -37,10 +40,10 @@ def solution(batch: int, nodes: int, kind: str, device: str, seed: int = 0) -> t
 
 
 class Case:
-    """Random numbers and comparisons, on one device."""
+    """Random inputs and comparisons on one device."""
 
-    def __init__(self, make: Kernels, device: str, seed: int = 1) -> None:
-        self.make, self.device = make, device
+    def __init__(self, kernels: Kernels, device: str, seed: int = 1) -> None:
+        self.kernels, self.device = kernels, device
         self.random = torch.Generator().manual_seed(seed)
 
     def normal(self, *shape: int, mean: float = 0.0, low: bool = True) -> Tensor:
@@ -48,7 +51,7 @@ class Case:
         return (values.bfloat16() if low else values).to(self.device)
 
     def slopes(self, formula: Callable[..., Tensor], gradient: Tensor, *inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """What a formula of float32 gives, and its gradients."""
+        """Return the result of a formula in float32, and its gradients."""
         leaves = [part.detach().float().requires_grad_() for part in inputs]
         out = formula(*leaves)
         return out.detach(), list(torch.autograd.grad(out, leaves, gradient.float()))
@@ -66,8 +69,8 @@ class Case:
             return (((x + y - mean) * torch.rsqrt(variance + 1e-5)) * weight + bias)[:, skip:]
 
         expected, (to_x, to_y, to_weight, to_bias) = self.slopes(formula, gradient, x, y, weight, bias)
-        out, statistics = self.make.norm(x, y, weight, bias, skip)
-        ours = self.make.norm_backward(gradient, x, y, weight, statistics, skip)
+        out, statistics = self.kernels.norm(x, y, weight, bias, skip)
+        ours = self.kernels.norm_backward(gradient, x, y, weight, statistics, skip)
         near(out, expected, 2**-7)
         assert torch.equal(to_x, to_y)
         if nodes > 1:
@@ -78,7 +81,7 @@ class Case:
     def relu(self, rows: int, width: int) -> None:
         result, gradient = self.normal(rows, width).relu(), self.normal(rows, width)
         expected = gradient.float() * (result > 0)
-        sums = self.make.relu_backward(gradient, result)
+        sums = self.kernels.relu_backward(gradient, result)
         assert torch.equal(gradient.float(), expected)
         near(sums, expected.sum(dim=0), 1e-5)
 
@@ -92,9 +95,9 @@ class Case:
             return F.relu(own + bias + rows_at(before, previous) + rows_at(after, following))
 
         expected, slopes = self.slopes(formula, gradient, parts, bias)
-        out = self.make.message(parts, bias, previous, following)
+        out = self.kernels.message(parts, bias, previous, following)
         near(out, expected, 2**-7)
-        for ours, theirs in zip(self.make.message_backward(gradient, out, previous, following), slopes, strict=True):
+        for ours, theirs in zip(self.kernels.message_backward(gradient, out, previous, following), slopes, strict=True):
             near(ours, theirs, 2**-7)
 
     def tour(self, batch: int, nodes: int, width: int, kind: str, mean: bool) -> None:
@@ -107,37 +110,37 @@ class Case:
             share = share / share.sum(dim=2, keepdim=True).clamp(min=1.0)
 
         def formula(parts: Tensor, bias: Tensor) -> Tensor:
-            own, heard = parts.chunk(2, dim=-1)
-            return F.relu(own + bias + share @ heard)
+            own, other = parts.chunk(2, dim=-1)
+            return F.relu(own + bias + share @ other)
 
         expected, slopes = self.slopes(formula, gradient, parts, bias)
-        out = self.make.tour(parts, bias, steps, mean=mean)
+        out = self.kernels.tour(parts, bias, steps, mean=mean)
         near(out, expected, 2**-7)
-        for ours, theirs in zip(self.make.tour_backward(gradient, out, steps, mean=mean), slopes, strict=True):
+        for ours, theirs in zip(self.kernels.tour_backward(gradient, out, steps, mean=mean), slopes, strict=True):
             near(ours, theirs, 2**-7)
 
     def attention(self, batch: int, nodes: int, heads: int, spread: float = 1.0, *, gradient: bool = True) -> None:
         width = 16 * heads
         projected = self.normal(batch, nodes, 3 * width, low=False)
-        projected[..., : 2 * width] *= spread  # how unlike the chances are
+        projected[..., : 2 * width] *= spread  # how unequal the attention weights are
         projected = projected.bfloat16()
         slopes = self.normal(batch, nodes, width)
 
         def formula(projected: Tensor) -> Tensor:
             parts = projected.view(batch, nodes, 3, heads, 16).permute(2, 0, 3, 1, 4)
-            chances = torch.softmax(parts[0] @ parts[1].transpose(-1, -2) / 4.0, dim=-1)
-            return (chances @ parts[2]).transpose(1, 2).reshape(batch, nodes, width)
+            probabilities = torch.softmax(parts[0] @ parts[1].transpose(-1, -2) / 4.0, dim=-1)
+            return (probabilities @ parts[2]).transpose(1, 2).reshape(batch, nodes, width)
 
         expected, (slope,) = self.slopes(formula, slopes, projected)
-        assert self.make.supports_attention(nodes, width, heads, gradient=gradient)
-        out, logarithms = self.make.attention(projected, heads)
-        # Chances are rounded to 2^-9, and so is the result; of many numbers one is off by several of these.
+        assert self.kernels.supports_attention(nodes, width, heads, gradient=gradient)
+        out, logarithms = self.kernels.attention(projected, heads)
+        # Attention weights and results are rounded to 2^-9; a few of many numbers have several such errors.
         assert far([out], [expected]) < 2**-8
         near(out, expected, 0.015)
         if gradient:
-            ours = self.make.attention_backward(slopes, projected, out, logarithms, heads)
+            ours = self.kernels.attention_backward(slopes, projected, out, logarithms, heads)
             assert far([ours], [slope]) < 0.01
-            near(ours, slope, 0.03 if spread == 1.0 else 0.1)  # chances near 1 leave differences of rounded numbers
+            near(ours, slope, 0.03 if spread == 1.0 else 0.1)  # weights near 1: differences of rounded numbers
 
     def gru(self, steps: int, rows: int, width: int) -> None:
         fed, weight = self.normal(steps, rows, 3 * width), self.normal(3 * width, width, low=False) / width**0.5
@@ -156,7 +159,7 @@ class Case:
 
         expected, slopes = self.slopes(formula, gradient, fed, weight, bias)
         leaves = [part.clone().requires_grad_() for part in (fed, weight, bias)]
-        out = fused.Gru.apply(self.make, *leaves)  # type: ignore[no-untyped-call]
+        out = fused.Gru.apply(self.kernels, *leaves)  # type: ignore[no-untyped-call]
         near(out.detach(), expected, 2**-5)
         for ours, theirs in zip(torch.autograd.grad(out, leaves, gradient), slopes, strict=True):
             near(ours, theirs, 2**-4)
@@ -180,15 +183,15 @@ class Case:
     def results(
         self, network: Network, inputs: Inputs, removed: Tensor, seeds: Tensor, *, low: bool
     ) -> dict[str, list[Tensor]]:
-        """What the network makes of them, by name, with the gradients of all its weights; low: in bfloat16."""
+        """Return results of the network by name, with the gradients of all weights; low: in bfloat16."""
         network.zero_grad()
         with torch.autocast(self.device, torch.bfloat16, enabled=low, cache_enabled=False):
             with torch.no_grad():
                 memory = network.encode(inputs)
-            chances = network(inputs, removed, seeds)
-        chances.sum().backward()  # type: ignore[no-untyped-call]
+            probabilities = network(inputs, removed, seeds)
+        probabilities.sum().backward()  # type: ignore[no-untyped-call]
         found = {name: [getattr(memory, name)] for name in ("keys", "values", "pointers", "gates", "first_gates")}
-        found["probabilities"] = [chances.detach()]
+        found["probabilities"] = [probabilities.detach()]
         for name, weight in network.named_parameters():
             slope = torch.zeros_like(weight) if weight.grad is None else weight.grad.clone()
             found[f"gradient of {name}"] = [slope]
@@ -197,14 +200,16 @@ class Case:
     def compare(
         self, exact: dict[str, list[Tensor]], plain: dict[str, list[Tensor]], ours: dict[str, list[Tensor]]
     ) -> None:
-        """Ours are about as near to float32 as plain bfloat16 is; of single weights that is a matter of luck, and of
-        single numbers so much that they are looked at together."""
-        slopes = [name for name in exact if name.startswith("gradient") and not is_gone(name)]
+        """Check that ours are about as close to float32 as torch in bfloat16 is.
+
+        The errors of single tensors vary, so their bound is wide; scalars are compared together.
+        """
+        slopes = [name for name in exact if name.startswith("gradient") and not is_cancelled(name)]
         size = max(float(exact[name][0].norm()) for name in slopes)
         alone = [name for name in slopes if exact[name][0].numel() == 1]
 
         def all_of(names: Sequence[str]) -> tuple[float, float]:
-            """How far plain bfloat16 and ours are."""
+            """Return the errors of torch in bfloat16 and of ours."""
             expected, *others = ([part for name in names for part in of[name]] for of in (exact, plain, ours))
             return far(others[0], expected), far(others[1], expected)
 
@@ -222,8 +227,8 @@ class Case:
         assert own < 1.5 * theirs + 0.005
 
 
-def is_gone(name: str) -> bool:
-    """A bias just before a normalisation."""
+def is_cancelled(name: str) -> bool:
+    """Return whether it is a bias just before a normalisation, which cancels it."""
     return name.endswith((".combine.bias", "feed_forward.2.bias"))
 
 
@@ -232,7 +237,7 @@ def rows_at(rows: Tensor, index: Tensor) -> Tensor:
 
 
 def near(ours: Tensor, theirs: Tensor, tolerance: float) -> None:
-    """To a part of each number and of their size."""
+    """Check the error relative to each number and to their root mean square."""
     apart = (ours.float() - theirs).abs()
     size = theirs.square().mean().sqrt()
     worst = (apart / (theirs.abs() + size + 1e-3)).max()
@@ -240,7 +245,7 @@ def near(ours: Tensor, theirs: Tensor, tolerance: float) -> None:
 
 
 def far(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> float:
-    """The distance relative to the length."""
+    """Return the distance relative to the norm."""
     assert all(a.shape == b.shape for a, b in zip(ours, theirs, strict=True))
     apart = sum(float((a.float() - b.float()).square().sum()) for a, b in zip(ours, theirs, strict=True))
     return (apart / max(sum(float(b.float().square().sum()) for b in theirs), 1e-12)) ** 0.5

@@ -1,5 +1,4 @@
-"""The kernels of the network on a GPU at small sizes, for the sanitizers of CUDA: encoding, selecting, gradients; and
-those that draw instances for training.
+"""Run the kernels of the network and of instance generation on a GPU at small sizes, for the sanitizers of CUDA.
 
 python tests/gpu/small_network.py
 """
@@ -26,7 +25,7 @@ from ndsvrp.train.drawn import drawn
 
 def main() -> None:
     device, bits = torch.device("cuda"), NetworkConfig().seed_bits
-    torch.backends.cuda.enable_cudnn_sdp(False)  # sanitizers have something to say about libraries, too
+    torch.backends.cuda.enable_cudnn_sdp(False)  # sanitizers report errors of libraries, too
     torch.backends.cuda.enable_flash_sdp(False)
     torch.backends.cuda.enable_mem_efficient_sdp(False)
     kernels = kernels_for(device)

@@ -1,4 +1,4 @@
-"""The kernel that selects customers, emulated: what it says of its selections, and how often it makes each."""
+"""The decoder kernel, emulated: log-probabilities and frequencies of its selections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def network(config: NetworkConfig = NETWORK) -> Network:
     made = Network(config)
     with torch.no_grad():
         made.start.normal_()
-        for weight in made.parameters():  # far from uniform: mistakes must show
+        for weight in made.parameters():  # far from uniform, so that errors show
             weight.mul_(2.0 if weight.ndim == 2 else 1.0)
         if config.distance_term:
             made.gamma.fill_(0.7)
@@ -69,20 +69,20 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_says_what_teacher_forcing_says(case: str) -> None:
+def test_agrees_with_teacher_forcing(case: str) -> None:
     config, variant, customers, batch, rollouts, removals = CASES[case]
     inputs = solved(variant, customers, batch)
     removed, said, forced = decode(network(config), inputs, rollouts, removals)
     assert removed.min() >= 1 and removed.max() <= customers
-    assert (removed.sort(dim=-1).values.diff(dim=-1) > 0).all(), "nobody is selected twice"
-    # bfloat16 has 8 digits: a logit of 10 is off by some hundredths, and so is the sum of several.
+    assert (removed.sort(dim=-1).values.diff(dim=-1) > 0).all(), "no customer is selected twice"
+    # bfloat16 has 8 bits of precision: a logit of 10 has an error of some hundredths, and so has a sum of several.
     assert (said - forced).abs().max() < 0.08 * removals
     assert (said - forced).abs().mean() < 0.03 * removals
 
 
 @pytest.mark.parametrize("row_tiles", [1, 2])
 def test_shapes(monkeypatch: pytest.MonkeyPatch, row_tiles: int) -> None:
-    """Whatever warps and blocks rollouts are spread over, they select the same."""
+    """The number of warps and blocks does not change the selections."""
     policy, inputs = network(), solved("cvrp", 70, 2)
     whole = decode(policy, inputs, 90, 4)[0]
     monkeypatch.setattr(fused_decoder, "ROW_TILES", row_tiles)
@@ -103,22 +103,22 @@ def test_shapes(monkeypatch: pytest.MonkeyPatch, row_tiles: int) -> None:
 
 
 def test_scores_far_from_0() -> None:
-    """Exponentials of attention that float32 does not have, in both directions."""
+    """Exponentials of attention that overflow or underflow float32."""
     policy, inputs = network(), solved("cvrp", 70, 1)
     with torch.no_grad():
         policy.query.weight *= 300.0
         memory, hidden = policy.encode(inputs), torch.randn(1, 40, 32, generator=torch.Generator().manual_seed(1))
         query = policy.query(hidden).view(1, 40, 2, 16).transpose(1, 2)
         scores = (query @ memory.keys.transpose(-1, -2) / 4.0).amax(dim=-1)
-    assert scores.max() > 100.0, "there are such"
+    assert scores.max() > 100.0, "some overflow"
     removed, said, forced = decode(policy, inputs, 40, 5)
-    assert (said - forced).abs().mean() < 0.25, "a score of 300 is off by 1"
+    assert (said - forced).abs().mean() < 0.25, "a score of 300 has an error of 1"
     assert len(removed.unique()) > 10
 
 
 @pytest.mark.parametrize("beta", [-200.0, 200.0])
-def test_distances_above_all(beta: float) -> None:
-    """The nearest, or the furthest, is selected, however unlikely the logits make it look."""
+def test_large_beta(beta: float) -> None:
+    """The nearest or the furthest customer is selected, even if its weight underflows."""
     policy, inputs = network(), solved("cvrp", 70, 1)
     with torch.no_grad():
         policy.beta.fill_(beta)
@@ -133,7 +133,7 @@ def test_distances_above_all(beta: float) -> None:
 
 
 def test_by_matrix() -> None:
-    """Distances come from the matrix where there is one, directed as it is."""
+    """Distances come from the matrix, if there is one; it may be asymmetric."""
     customers = 20
     inputs = solved("cvrp", customers, 1)
     far = torch.rand(customers + 1, customers + 1, generator=torch.Generator().manual_seed(1))
@@ -141,18 +141,18 @@ def test_by_matrix() -> None:
     assert (said - forced).abs().max() < 0.5
 
 
-def test_selects_by_chance() -> None:
+def test_frequencies() -> None:
     """A chi-square test of the first two selections against their probabilities."""
     customers, rollouts = 8, 1024
     policy, inputs = network(replace(NETWORK, clip=2.0)), solved("cvrp", customers, 1)
     counts = np.zeros((customers, customers))
     expected = np.zeros((customers, customers))
     pairs = torch.tensor([[a, b] for a in range(1, customers + 1) for b in range(1, customers + 1) if a != b])
-    seeds = torch.zeros(1, 1, NETWORK.seed_bits)  # one seed for all: they are alike but for the noise
+    seeds = torch.zeros(1, 1, NETWORK.seed_bits)  # one seed vector for all
     with torch.no_grad():
-        chances = policy(inputs, pairs[None], seeds.expand(1, len(pairs), -1))[0].exp().numpy()
-    for (a, b), chance in zip(pairs.numpy(), chances, strict=True):
-        expected[a - 1, b - 1] = chance
+        probabilities = policy(inputs, pairs[None], seeds.expand(1, len(pairs), -1))[0].exp().numpy()
+    for (a, b), probability in zip(pairs.numpy(), probabilities, strict=True):
+        expected[a - 1, b - 1] = probability
     assert abs(expected.sum() - 1.0) < 1e-4
     decoder = FusedDecoder(policy, EmulatedDevice())
     uniforms = torch.rand(1, rollouts, 2, generator=torch.Generator().manual_seed(5))
@@ -168,16 +168,16 @@ def test_selects_by_chance() -> None:
     assert counts[~likely].sum() < expected[~likely].sum() + 5.0 * np.sqrt(expected[~likely].sum() + 1.0)
 
 
-def test_noise_is_that_of_its_number() -> None:
-    """The same random numbers select the same; others do not."""
+def test_selections_follow_from_random_numbers() -> None:
+    """The same random numbers give the same selections; others do not."""
     inputs = solved("cvrp", 40, 1)
     first, again, other = (decode(network(), inputs, 16, 5, seed)[0] for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
 
-def test_weights_that_are_no_numbers() -> None:
-    """Whatever a broken network says, nobody is selected twice."""
+def test_nan_weights() -> None:
+    """With NaN weights, still no customer is selected twice."""
     policy, inputs = network(), solved("cvrp", 12, 1)
     with torch.no_grad():
         policy.combine.bias[3] = torch.nan
@@ -185,7 +185,7 @@ def test_weights_that_are_no_numbers() -> None:
     assert torch.equal(removed.sort(dim=-1).values, torch.arange(1, 13).expand(1, 16, 12))
 
 
-def test_what_it_covers() -> None:
+def test_supported_shapes() -> None:
     assert supports(NetworkConfig()) and supports(NetworkConfig.paper())
     assert not supports(replace(NETWORK, heads=4)) and not supports(replace(NETWORK, seed_width=40))
     assert FusedDecoder(Network(NetworkConfig()), EmulatedDevice()).fits(10_000)

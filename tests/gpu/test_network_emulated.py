@@ -1,4 +1,4 @@
-"""Kernels of the network on the CPU, each thread a fiber, and the layers made of them."""
+"""Kernels of the network in the emulator, and the layers that use them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def test_norm(
 
 
 @pytest.mark.parametrize("nodes", [515, 770])
-def test_cards_with_less_shared_memory(nodes: int) -> None:
-    """99 KiB: what would fit without the room for sums is read twice, forward from 766 nodes on, backward from 511."""
+def test_devices_with_less_shared_memory(nodes: int) -> None:
+    """99 KiB: rows that do not fit beside the sums are read twice, from 766 nodes on, backward from 511."""
     Case(Kernels(EmulatedDevice(shared_limit=101_376)), "cpu").norm(1, nodes, 32, 0)
 
 
-def test_more_nodes_than_the_layers_are_for() -> None:
+def test_supported_nodes() -> None:
     assert Kernels(EmulatedDevice()).supports_nodes(20_001) and not Kernels(EmulatedDevice()).supports_nodes(30_001)
     assert not Kernels(EmulatedDevice(shared_limit=101_376)).supports_nodes(12_300)
 
@@ -83,7 +83,7 @@ def test_attention(case: Case, batch: int, nodes: int, heads: int, spread: float
 def test_attention_in_parts(
     case: Case, monkeypatch: pytest.MonkeyPatch, batch: int, nodes: int, heads: int, spread: float
 ) -> None:
-    """Of nodes that are not in shared memory all at once, and with exponentials that float32 does not have."""
+    """Nodes that do not fit into shared memory at once, and exponentials beyond float32."""
     monkeypatch.setattr(kernels, "STAGED_NODES", 64)
     case.attention(batch, nodes, heads, spread, gradient=False)
 
@@ -98,12 +98,12 @@ def test_gru(case: Case, steps: int, rows: int, width: int) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_network(case: Case, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
-    """Codes, probabilities and gradients are about as near to those of float32 as plain bfloat16 is."""
+    """Embeddings, probabilities and gradients are about as close to float32 as torch in bfloat16 is."""
     network, inputs = case.network(FORMS[form]), case.inputs(3, 20)
     removed = torch.stack([torch.randperm(19, generator=case.random)[:10].view(2, 5) + 1 for _ in range(3)])
     seeds = torch.randint(2, (3, 2, 4), generator=case.random).float()
     exact, plain = (case.results(network, inputs, removed, seeds, low=low) for low in (False, True))
-    monkeypatch.setattr(kernels, "kernels_for", lambda device: case.make)
+    monkeypatch.setattr(kernels, "kernels_for", lambda device: case.kernels)
     ours = case.results(network, inputs, removed, seeds, low=True)
-    assert any(name == "gru_forward" for name, _, _ in case.make.device.launched)
+    assert any(name == "gru_forward" for name, _, _ in case.kernels.device.launched)
     case.compare(exact, plain, ours)

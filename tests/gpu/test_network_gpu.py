@@ -1,4 +1,4 @@
-"""Kernels of the network on a GPU against plain formulas, and the network made of them."""
+"""Kernels of the network on a GPU against plain formulas, and the network that uses them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FORMS = {
 
 @pytest.fixture
 def case() -> Case:
-    make = kernels.kernels_for(torch.device("cuda"))
-    assert make is not None
-    return Case(make, "cuda")
+    found = kernels.kernels_for(torch.device("cuda"))
+    assert found is not None
+    return Case(found, "cuda")
 
 
 @pytest.mark.parametrize("nodes", [1, 7, 33, 501, 1001, 2001, 10_001])
 def test_kernels(case: Case, nodes: int) -> None:
-    """Small and large, kept in shared memory and read twice."""
+    """Small and large sizes: rows kept in shared memory, and rows read twice."""
     batch = 3 if nodes < 5000 else 1
     for skip in (0, 1) if nodes > 1 else (0,):
         case.norm(batch, nodes, 128, skip)
@@ -69,7 +69,7 @@ def test_network(case: Case, monkeypatch: pytest.MonkeyPatch, form: str, nodes: 
 
 
 def test_same_bits(case: Case) -> None:
-    """Nothing depends on who comes first: the same inputs give the same codes and gradients of the encoder."""
+    """The encoder is deterministic: the same inputs give the same bits of embeddings and gradients."""
     network, inputs = case.network(NetworkConfig()), case.inputs(32, 501)
     gradient = case.normal(32, 500, network.config.width)
     found = []
@@ -87,8 +87,8 @@ def test_same_bits(case: Case) -> None:
         assert torch.equal(once, twice)
 
 
-def test_recorded(case: Case) -> None:
-    """In a CUDA graph the kernels read weights and inputs anew."""
+def test_captured(case: Case) -> None:
+    """A replayed graph reads current weights and inputs."""
     network = case.network(NetworkConfig())
     first, second = case.inputs(4, 60), case.inputs(4, 60, "one")
 
@@ -96,10 +96,10 @@ def test_recorded(case: Case) -> None:
         with torch.no_grad(), low_precision(torch.device("cuda")):
             return network.encode(Inputs.of_tensors(*parts)).gates
 
-    recorded = GraphCache(encode)
+    captured = GraphCache(encode)
     for inputs in (first, second):
-        assert torch.equal(recorded(*inputs.tensors()), encode(*inputs.tensors()))
+        assert torch.equal(captured(*inputs.tensors()), encode(*inputs.tensors()))
     with torch.no_grad():
         for weight in network.parameters():
             weight *= 1.1
-    assert torch.equal(recorded(*first.tensors()), encode(*first.tensors()))
+    assert torch.equal(captured(*first.tensors()), encode(*first.tensors()))

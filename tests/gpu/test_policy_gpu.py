@@ -1,4 +1,4 @@
-"""The policy and its training on a GPU: recordings do what eager operations do, bfloat16 keeps near to float32."""
+"""The policy and its training on a GPU: captured graphs agree with eager operations, bfloat16 with float32."""
 
 from __future__ import annotations
 
@@ -47,9 +47,11 @@ def network() -> Network:
 
 
 @pytest.mark.parametrize("customers", [12, 150])
-def test_recorded_rollouts(customers: int) -> None:
-    """The recording gives what plain operations give for the same random numbers, call after call, and what it says of
-    their probability is what teacher forcing says, to bfloat16."""
+def test_captured_rollouts(customers: int) -> None:
+    """A captured graph selects the same as eager operations, call after call.
+
+    Its probabilities are those of teacher forcing, to the precision of bfloat16.
+    """
     policy, inputs = network(), inputs_on("cuda", customers, 4)
     sampler = Sampler(policy)
     with pytest.warns(NdsWarning, match="no kernel selects customers for a network of this shape"):
@@ -58,20 +60,20 @@ def test_recorded_rollouts(customers: int) -> None:
         numbers = RandomNumbers.from_generator(np.random.default_rng(seed), 4, 16, 8, NETWORK.seed_bits).to(
             torch.device("cuda")
         )
-        recorded = sampler(inputs, numbers)
+        captured = sampler(inputs, numbers)
         with low_precision(torch.device("cuda")):
             plain = sample(policy, inputs, numbers)
-            assert recorded is not None and plain is not None
+            assert captured is not None and plain is not None
             with torch.no_grad():
-                forced = policy(inputs, recorded.removed, numbers.seeds)
-        assert torch.equal(recorded.removed, plain.removed)
-        assert (recorded.removed.sort(dim=-1).values.diff(dim=-1) > 0).all(), "nobody is selected twice"
-        assert (recorded.log_probability - forced).abs().max() < 0.05 * 8
+                forced = policy(inputs, captured.removed, numbers.seeds)
+        assert torch.equal(captured.removed, plain.removed)
+        assert (captured.removed.sort(dim=-1).values.diff(dim=-1) > 0).all(), "no customer is selected twice"
+        assert (captured.log_probability - forced).abs().max() < 0.05 * 8
 
 
 @pytest.mark.parametrize("customers", [1, 9, 150, 1000])
 def test_fused_rollouts(customers: int) -> None:
-    """One kernel selects: nobody twice, with the probabilities of teacher forcing to bfloat16, the same each time."""
+    """The fused decoder selects no customer twice, agrees with teacher forcing, and is deterministic."""
     torch.manual_seed(1)
     policy = Network(NetworkConfig()).cuda()
     batch, removals = 3, min(15, customers)
@@ -89,7 +91,7 @@ def test_fused_rollouts(customers: int) -> None:
     assert (first.log_probability - forced).abs().mean() < 0.01 * removals
 
 
-def test_fused_rollouts_by_chance() -> None:
+def test_frequencies_of_fused_rollouts() -> None:
     """A chi-square test of the second selection, over many rollouts of one seed."""
     torch.manual_seed(1)
     policy, inputs = Network(NetworkConfig(clip=3.0)).cuda(), inputs_on("cuda", 30, 1)
@@ -101,18 +103,18 @@ def test_fused_rollouts_by_chance() -> None:
     pairs = torch.cartesian_prod(torch.arange(1, 31), torch.arange(1, 31)).cuda()
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     with low_precision(torch.device("cuda")), torch.no_grad():
-        chances = policy(inputs, pairs[None], seeds[:, : len(pairs)])[0].double().exp().cpu()
+        probabilities = policy(inputs, pairs[None], seeds[:, : len(pairs)])[0].double().exp().cpu()
     counts = torch.zeros(31, 31, dtype=torch.float64)
     counts.index_put_(tuple(drawn.removed[0].T.cpu()), torch.ones(rollouts, dtype=torch.float64), accumulate=True)
-    seen, expected = counts[tuple(pairs.T.cpu())], chances / chances.sum() * rollouts
+    seen, expected = counts[tuple(pairs.T.cpu())], probabilities / probabilities.sum() * rollouts
     likely = expected > 10
-    # bfloat16 moves a chance by some thousandths: that counts besides the noise.
+    # bfloat16 changes a probability by some thousandths, in addition to the noise.
     chi = ((seen - expected) ** 2 / (expected + (0.01 * expected) ** 2))[likely].sum()
     assert chi < likely.sum() + 4.0 * (2.0 * likely.sum()) ** 0.5
 
 
-def test_nobody_waits_for_the_policy() -> None:
-    """View, policy and steps are launched one after another; afterwards it is known how long the policy took."""
+def test_launches_do_not_wait() -> None:
+    """View, policy and steps are launched without waiting; afterwards the policy's duration is known."""
     from ndsvrp.engine.cuda import CudaEngine
 
     problem, chains = generate("cvrp", 60, seed=1)[0], 4
@@ -139,13 +141,13 @@ def test_nobody_waits_for_the_policy() -> None:
     assert 0.0 < policy.expected_seconds() < 1.0
     first_numbers, numbers = (numbers() for numbers in asked)
     assert first_numbers.made == numbers.made == chains * 16
-    assert len(set(numbers.costs.tolist())) == 1, "all go on from the best"
+    assert len(set(numbers.costs.tolist())) == 1, "all chains continue from the best"
     assert numbers.costs.tolist() == state.costs().tolist()
     assert numbers.best_costs.min() <= first_numbers.best_costs.min()
 
 
-def test_recorded_gradients() -> None:
-    """Gradients are added to those that are there, for one shape and another, and making a recording adds nothing."""
+def test_captured_gradients() -> None:
+    """A graph adds to the gradients, for several shapes; capturing it does not."""
     config = TrainConfig(network=NETWORK, train=Recipe(batch=4))
     trainer = Trainer(config, network(), CpuEngine(), torch.device("cuda"))
     for customers in (12, 40, 12):
@@ -159,20 +161,20 @@ def test_recorded_gradients() -> None:
         arguments = (rollouts.removed, numbers.seeds, torch.linspace(0.5, 2.0, 4, device="cuda"), *inputs.tensors())
         gradients = [parameter.grad for parameter in trainer.network.parameters()]
         before = [gradient.clone() for gradient in gradients if gradient is not None]
-        recorded_loss = trainer.gradient(*arguments).clone()
-        recorded = [gradient.clone() for gradient in gradients if gradient is not None]
+        captured_loss = trainer.gradient(*arguments).clone()
+        captured = [gradient.clone() for gradient in gradients if gradient is not None]
         for gradient, value in zip(gradients, before, strict=True):
             assert gradient is not None
             gradient.copy_(value)
         eager_loss = trainer._gradient(*arguments)
-        assert torch.allclose(recorded_loss, eager_loss, rtol=1e-3)
-        # As a whole: of weights whose gradient is next to nothing, rounding to bfloat16 leaves noise alone.
-        ours, theirs = (torch.cat([g.flatten() for g in some if g is not None]) for some in (recorded, gradients))
+        assert torch.allclose(captured_loss, eager_loss, rtol=1e-3)
+        # All gradients together: those near 0 are only noise in bfloat16.
+        ours, theirs = (torch.cat([g.flatten() for g in some if g is not None]) for some in (captured, gradients))
         assert torch.linalg.vector_norm(ours - theirs) <= 0.02 * torch.linalg.vector_norm(theirs)
 
 
 def test_resumed_to_rounding(tmp_path: Path) -> None:
-    """One iteration per batch: before rounding can tip a selection, a resumed run is where the other one is."""
+    """With one iteration per batch, before rounding changes a selection, a resumed run equals the other."""
     recipe = Recipe(
         batch=4, iterations=1, rollouts=8, removals=5, orders=2, start_rounds=2, improvement_steps=1,
         warm_up_rollouts=4, instances=8, learning_rate=1e-4,

@@ -40,10 +40,10 @@ def test_one_per_shape_and_number(made: list[tuple[int, ...]]) -> None:
         cache(three, times=2),
     ]
     assert found == [6, 8, 15, 6]
-    assert made == [(3,), (4,), (3,)], "the last one was there already"
+    assert made == [(3,), (4,), (3,)], "the last one is captured already"
 
 
-def test_the_one_not_used_for_longest_goes(made: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_graph_is_dropped(made: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphs, "MAX_GRAPHS", 2)
     cache = GraphCache(lambda x: x.sum().item())
     for size in (1, 2, 1, 3, 1, 2):
@@ -51,12 +51,12 @@ def test_the_one_not_used_for_longest_goes(made: list[tuple[int, ...]], monkeypa
     assert made == [(1,), (2,), (3,), (2,)]
 
 
-def test_what_has_not_changed_is_not_copied() -> None:
+def test_unchanged_inputs_are_not_copied() -> None:
     copied, held = InputCopies(), [torch.zeros(2), torch.zeros(2)]
     first, second = torch.ones(2), torch.full((2,), 2.0)
 
     def copies(*given: Tensor) -> int:
-        """How many were copied; afterwards all are what was given."""
+        """Copy, and return how many tensors were written."""
         before = [tensor._version for tensor in held]
         copied.update(held, given)
         assert all(map(torch.equal, held, given))
@@ -65,8 +65,8 @@ def test_what_has_not_changed_is_not_copied() -> None:
     assert copies(first, second) == 2
     assert copies(first, second) == 0
     second += 1
-    assert copies(first, second) == 1, "it was written to"
-    assert copies(first, second.clone()) == 1, "another, though it holds the same"
+    assert copies(first, second) == 1, "it has changed"
+    assert copies(first, second.clone()) == 1, "another tensor of equal values"
     assert copies(second, first) == 2
-    assert copies(second, torch.ones(2)) == 1, "one that is gone leaves its place to another"
+    assert copies(second, torch.ones(2)) == 1, "a tensor may take the memory of a deleted one"
     assert copies(second, torch.full((2,), 5.0)) == 1

@@ -1,4 +1,4 @@
-"""Random numbers by number: a function of instance and key alone, and as good as a generator's."""
+"""Counter-based random numbers of rollouts: values, independence, distribution."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def numbers_of(
 
 
 def seed_numbers(numbers: RandomNumbers) -> np.ndarray:
-    """(B, K): the seeds as whole numbers."""
+    """Return the seed vectors as integers, (B, K)."""
     return (numbers.seeds.numpy().astype(int) << np.arange(numbers.seeds.shape[-1])).sum(-1)
 
 
 def by_hand(number: int, rollouts: int, removals: int, bits: int) -> tuple[list[int], list[float]]:
-    """The same in whole numbers of Python, which have no overflow."""
+    """Compute the same in Python integers, which do not overflow."""
 
     def mix(x: int) -> int:
         x = (x ^ (x >> 16)) * 0x21F0AAAD % 2**32
@@ -62,14 +62,14 @@ def test_by_hand(number: int) -> None:
     ("first", "count", "rollouts", "removals", "bits"),
     [(0, 1, 8, 3, 5), (2**32 - 2, 4, 7, 1, 3), (2**45, 2, 40, 15, 10), (3, 2, 5, 2, 2), (9, 3, 2, 1, 1)],
 )
-def test_the_kernel_draws_the_same(first: int, count: int, rollouts: int, removals: int, bits: int) -> None:
+def test_the_kernel_computes_the_same(first: int, count: int, rollouts: int, removals: int, bits: int) -> None:
     found = by_kernel(EmulatedDevice(), CPU, first, count, key_of(*KEY), rollouts, removals, bits)
     assert all(map(torch.equal, found, numbers_of(first, count, rollouts, removals, bits)))
 
 
 @pytest.mark.slow
 def test_mixing_is_one_to_one_and_spreads() -> None:
-    """Neighbours differ in half of their bits, and no two numbers become the same."""
+    """Images of neighbours differ in half of their bits, and all images are distinct."""
     words = torch.cat([torch.arange(1 << 16), WORD - torch.arange(1 << 16), torch.arange(1 << 16) << 16])
     mixed = mix(words)
     assert int(mixed.min()) >= 0 and int(mixed.max()) <= WORD
@@ -81,7 +81,7 @@ def test_mixing_is_one_to_one_and_spreads() -> None:
 
 
 @pytest.mark.parametrize("rollouts", [8, 40])
-def test_parts_of_a_batch_draw_what_the_whole_does(rollouts: int) -> None:
+def test_parts_of_a_batch_have_the_numbers_of_the_whole(rollouts: int) -> None:
     whole = numbers_of(10, 6, rollouts)
     parts = [numbers_of(10, 1, rollouts), numbers_of(11, 3, rollouts), numbers_of(14, 2, rollouts)]
     for entry in (0, 1):
@@ -89,8 +89,8 @@ def test_parts_of_a_batch_draw_what_the_whole_does(rollouts: int) -> None:
 
 
 @pytest.mark.parametrize("rollouts", [8, 40])
-def test_instances_and_keys_draw_apart(rollouts: int) -> None:
-    """Any other instance or key: half of all bits of the seeds are others, and no uniform number is the same."""
+def test_instances_and_keys_are_independent(rollouts: int) -> None:
+    """Another instance or key changes half of the bits of the seeds and every uniform number."""
     ours = numbers_of(0, 400, rollouts)
     for other in (
         numbers_of(400, 400, rollouts),
@@ -100,7 +100,7 @@ def test_instances_and_keys_draw_apart(rollouts: int) -> None:
         assert float((ours.seeds != other.seeds).float().mean()) == pytest.approx(0.5, abs=0.01)
         assert float((ours.uniforms == other.uniforms).float().mean()) < 1e-4
     kinds = np.corrcoef(seed_numbers(ours)[:, 0], ours.uniforms[:, 0, 0].numpy())
-    assert abs(kinds[0, 1]) < 0.15, "seeds and uniform numbers of an instance have nothing to do with each other"
+    assert abs(kinds[0, 1]) < 0.15, "seeds and uniform numbers of an instance are uncorrelated"
 
 
 @pytest.mark.parametrize("rollouts", [1, 7, 31, 32])
@@ -109,14 +109,14 @@ def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
     found = seed_numbers(numbers)
     assert numbers.seeds.dtype == torch.float32 and numbers.seeds.shape == (4000, rollouts, 5)
     assert all(len(set(row)) == rollouts for row in found)
-    counts = np.bincount(found[:, 0], minlength=32)  # every number is as likely as any other to come first
+    counts = np.bincount(found[:, 0], minlength=32)  # all seeds are equally likely to be first
     assert ((counts - 125) ** 2 / 125).sum() < 61.1  # chi-square, 31 degrees of freedom, 0.1 %
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 6])
-def test_any_two_seeds_are_as_likely_as_any_other_two(bits: int) -> None:
-    """Of rollouts beside each other and of the outermost, over many instances: chi-square, 0.1 %."""
+def test_all_pairs_of_seeds_are_equally_likely(bits: int) -> None:
+    """Pairs of neighbouring and of outermost rollouts over many instances: chi-square, 0.1 %."""
     n, instances = 1 << bits, 100_000
     found = seed_numbers(numbers_of(0, instances, min(n, 8), 1, bits))
     for a, b in ((0, 1), (0, -1), (-2, -1)):
@@ -127,7 +127,7 @@ def test_any_two_seeds_are_as_likely_as_any_other_two(bits: int) -> None:
 
 
 @pytest.mark.slow
-def test_any_three_seeds_are_as_likely_as_any_other_three() -> None:
+def test_all_triples_of_seeds_are_equally_likely() -> None:
     found = seed_numbers(numbers_of(0, 100_000, 3, 1, 3))
     counts = np.bincount(found @ [64, 8, 1], minlength=512)
     expected = 100_000 / (8 * 7 * 6)
@@ -144,7 +144,7 @@ def test_differences_of_seeds_of_the_default_network() -> None:
             assert ((counts - expected) ** 2 / expected).sum() < 1167  # 1022 degrees of freedom, 0.1 %
 
 
-def test_seeds_come_again_when_there_are_too_few() -> None:
+def test_seeds_repeat_when_there_are_too_few() -> None:
     found = seed_numbers(numbers_of(0, 40, 33))
     assert all(len(set(row)) < 33 for row in found)
     counts, expected = np.bincount(found.ravel(), minlength=32), 40 * 33 / 32

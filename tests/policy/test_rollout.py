@@ -1,4 +1,4 @@
-"""Random numbers, selection by them, and the policy in the place of a rule."""
+"""Random numbers, selections by them, and the policy as a ruin."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ruin_request(problem: Problem, chains: int = 3, **changes: Any) -> RuinReque
 
 
 def seed_numbers(numbers: RandomNumbers) -> np.ndarray:
-    """(B, K): the seeds as whole numbers."""
+    """Return the seed vectors as integers, (B, K)."""
     return (numbers.seeds.numpy().astype(int) << np.arange(numbers.seeds.shape[-1])).sum(-1)
 
 
@@ -56,11 +56,11 @@ def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
     assert set(numbers.seeds.unique().tolist()) == {0.0, 1.0}
     found = seed_numbers(numbers)
     assert all(len(set(row)) == rollouts for row in found)
-    assert set(found.ravel()) == set(range(32)), "any of them may be drawn"
-    assert rollouts == 1 or not np.array_equal(found[0], found[1]), "and in any order"
+    assert set(found.ravel()) == set(range(32)), "all seeds occur"
+    assert rollouts == 1 or not np.array_equal(found[0], found[1]), "in different orders"
 
 
-def test_seeds_come_again_when_there_are_too_few() -> None:
+def test_seeds_repeat_when_there_are_too_few() -> None:
     found = seed_numbers(RandomNumbers.from_generator(np.random.default_rng(0), 40, 33, 1, 5))
     assert found.min() == 0 and found.max() == 31
     assert all(len(set(row)) < 33 for row in found)
@@ -86,7 +86,7 @@ def test_uniforms() -> None:
 
 
 @pytest.mark.parametrize("rollouts", [8, 40])
-def test_draws_follow_from_the_generator(rollouts: int) -> None:
+def test_numbers_follow_from_the_generator(rollouts: int) -> None:
     first, again = (RandomNumbers.from_generator(np.random.default_rng(7), 2, rollouts, 3, 5) for _ in range(2))
     other = RandomNumbers.from_generator(np.random.default_rng(8), 2, rollouts, 3, 5)
     assert torch.equal(first.seeds, again.seeds) and torch.equal(first.uniforms, again.uniforms)
@@ -96,19 +96,19 @@ def test_draws_follow_from_the_generator(rollouts: int) -> None:
 # --- selection by a uniform number -----------------------------------------------------------------------
 
 
-def inverted(chances: list[float], *uniforms: float) -> list[int]:
-    table = torch.tensor(chances).expand(1, len(uniforms), len(chances))
+def inverted(probabilities: list[float], *uniforms: float) -> list[int]:
+    table = torch.tensor(probabilities).expand(1, len(uniforms), len(probabilities))
     return invert(table, torch.tensor([uniforms]))[0].tolist()  # type: ignore[no-any-return]
 
 
 def test_invert_by_hand() -> None:
     # Running sums 0.125, 0.125, 0.625, 0.875, 1: exact in binary, and the boundary belongs to the next.
-    chances = [0.125, 0.0, 0.5, 0.25, 0.125]
-    assert inverted(chances, 0.0, 0.12, 0.125, 0.3, 0.62, 0.625, 0.86, 0.875, 0.99) == [0, 0, 2, 2, 2, 3, 3, 4, 4]
+    probabilities = [0.125, 0.0, 0.5, 0.25, 0.125]
+    assert inverted(probabilities, 0.0, 0.12, 0.125, 0.3, 0.62, 0.625, 0.86, 0.875, 0.99) == [0, 0, 2, 2, 2, 3, 3, 4, 4]
 
 
 @pytest.mark.parametrize(
-    ("chances", "first", "last"),
+    ("probabilities", "first", "last"),
     [
         ([1.0], 0, 0),
         ([0.0, 1.0], 1, 1),
@@ -116,39 +116,39 @@ def test_invert_by_hand() -> None:
         ([0.0, 0.0, 0.5, 0.5, 0.0, 0.0], 2, 3),
         ([0.0, 0.1, 0.2, 0.3, 0.4, 0.0], 1, 4),  # 0.1 + … + 0.4 is not quite 1
         ([0.0, 1e-30, 1.0, 0.0], 1, 2),
-        ([0.0, 0.7, 1e-20, 0.0], 1, 1),  # what no float32 sum shows is not selected either
+        ([0.0, 0.7, 1e-20, 0.0], 1, 1),  # too small for a float32 sum
     ],
 )
-def test_invert_never_selects_a_zero(chances: list[float], first: int, last: int) -> None:
-    assert inverted(chances, 0.0, BELOW_ONE, 1.0) == [first, last, last]
+def test_invert_never_selects_a_zero(probabilities: list[float], first: int, last: int) -> None:
+    assert inverted(probabilities, 0.0, BELOW_ONE, 1.0) == [first, last, last]
 
 
 def test_invert_never_selects_a_zero_among_many() -> None:
-    """Softmax sums drift from 1 in float32: whatever the number, zeros are passed over, at both ends too."""
+    """Softmax sums differ from 1 in float32; zeros are never selected, not even at the ends."""
     random = np.random.default_rng(0)
     logits = torch.from_numpy(random.normal(0, 8, (64, 1, 700)).astype(np.float32))
     masked = torch.from_numpy(random.random((64, 1, 700)) < 0.6)
     masked[:, :, :40] = masked[:, :, -40:] = True
-    chances = torch.softmax(logits.masked_fill(masked, -torch.inf), dim=-1).expand(64, 50, 700)
+    probabilities = torch.softmax(logits.masked_fill(masked, -torch.inf), dim=-1).expand(64, 50, 700)
     uniforms = torch.from_numpy(random.random((64, 50), np.float32))
     uniforms[:, :3] = torch.tensor([0.0, BELOW_ONE, 1.0])
-    found = invert(chances, uniforms)
+    found = invert(probabilities, uniforms)
     assert int(found.max()) < 660 and int(found.min()) >= 40
-    assert float(chances.gather(2, found[..., None]).min()) > 0
+    assert float(probabilities.gather(2, found[..., None]).min()) > 0
 
 
 def test_invert_gives_the_frequencies() -> None:
-    chances = np.array([0.05, 0.0, 0.25, 0.4, 0.1, 0.2, 0.0])
+    probabilities = np.array([0.05, 0.0, 0.25, 0.4, 0.1, 0.2, 0.0])
     uniforms = torch.from_numpy(np.random.default_rng(0).random((1, 20_000), np.float32))
-    found = invert(torch.from_numpy(chances.astype(np.float32)).expand(1, 20_000, 7), uniforms)
+    found = invert(torch.from_numpy(probabilities.astype(np.float32)).expand(1, 20_000, 7), uniforms)
     counts = np.bincount(found[0].numpy(), minlength=7)
     assert counts[1] == counts[6] == 0
-    expected = 20_000 * chances[chances > 0]
-    assert ((counts[chances > 0] - expected) ** 2 / expected).sum() < 18.5  # chi-square, 4 degrees, 0.1 %
+    expected = 20_000 * probabilities[probabilities > 0]
+    assert ((counts[probabilities > 0] - expected) ** 2 / expected).sum() < 18.5  # chi-square, 4 degrees, 0.1 %
 
 
 def test_sampling_gives_the_frequencies() -> None:
-    """Pairs of customers come as often as teacher forcing says they should."""
+    """Pairs of customers are as frequent as their probabilities by teacher forcing."""
     problem = generate("cvrp", 4, seed=3)[0]
     network = tiny(seed_bits=1)
     inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
@@ -167,8 +167,8 @@ def test_sampling_gives_the_frequencies() -> None:
 # --- rollouts --------------------------------------------------------------------------------------------
 
 
-def test_rollouts_do_not_hear_each_other() -> None:
-    """A rollout follows from its own seed and numbers: others beside it, in any order, change nothing."""
+def test_rollouts_are_independent() -> None:
+    """A rollout depends on its own seed and numbers only."""
     problem = generate("cvrp", 12, seed=1)[0]
     inputs = static_inputs([problem], augmentations(problem, 1), "cpu").showing(ruin_request(problem, 1).view)
     network, numbers = tiny(), RandomNumbers.from_generator(np.random.default_rng(0), 1, 9, 5, 5)
@@ -214,7 +214,7 @@ def test_policy(variant: str) -> None:
     assert removed.shape == (3, 6, 7) and removed.dtype == np.int32
     ordered = np.sort(removed, axis=-1)
     assert ordered.min() >= 1 and ordered.max() <= 9
-    assert np.all(ordered[..., 1:] > ordered[..., :-1]), "nobody twice"
+    assert np.all(ordered[..., 1:] > ordered[..., :-1]), "no customer twice"
     assert len({tuple(one) for chain in removed.tolist() for one in chain}) > 6
 
 
@@ -227,7 +227,7 @@ def test_policy_follows_from_the_generator() -> None:
     assert not np.array_equal(first, other)
 
 
-def test_policy_takes_out_everybody() -> None:
+def test_policy_removes_all_customers() -> None:
     problem = generate("cvrp", 5, seed=1)[0]
     removed = Policy(tiny())(ruin_request(problem, removals=5))
     assert np.array_equal(np.sort(removed, axis=-1), np.broadcast_to(np.arange(1, 6), (3, 6, 5)))
@@ -237,7 +237,7 @@ def test_policy_takes_out_everybody() -> None:
 
 @pytest.fixture
 def sampled(monkeypatch: pytest.MonkeyPatch) -> list[Inputs]:
-    """What the network was given, part by part."""
+    """The inputs of the network, part by part."""
     seen: list[Inputs] = []
     real = rollout.sample
 
@@ -256,7 +256,7 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> list[Inputs]:
 def test_policy_in_parts(
     monkeypatch: pytest.MonkeyPatch, sampled: list[Inputs], part: int, sizes: list[int], threads: int
 ) -> None:
-    """Five chains of six rollouts over nine customers: one by one, two, four and one, all; on any number of cores."""
+    """Five chains of six rollouts over nine customers, in parts of 1, 2, 4 and 5, on any number of cores."""
     problem = generate("cvrp", 9, seed=1)[0]
     monkeypatch.setattr(rollout, "PART", 10**9)
     whole = Policy(tiny())(ruin_request(problem, chains=5))
@@ -267,7 +267,7 @@ def test_policy_in_parts(
 
 
 def test_too_little_memory_for_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line that says what would fit."""
+    """The message says how many chains would fit."""
     policy = Policy(tiny())
 
     def full(*arguments: Any, **options: Any) -> Any:
@@ -296,7 +296,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(customers, found[0].removed)
 
 
-def test_threads_of_torch_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_of_torch_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = generate("cvrp", 9, seed=1)[0]
     torch.set_num_threads(2)
     try:
@@ -322,8 +322,8 @@ def test_policy_on_a_cpu_ends_at_the_deadline() -> None:
     assert policy.expected_seconds() == 0.0
 
 
-def test_how_long_calls_took_is_known_when_they_have_ended() -> None:
-    """Three calls of 1, 2 and 3 ms, of which the last ones may be under way."""
+def test_duration_of_a_call_is_known_after_its_end() -> None:
+    """Three calls of 1, 2 and 3 ms; the last ones may still run."""
 
     class Event:
         def __init__(self, at: float, done: bool = True) -> None:
@@ -355,7 +355,7 @@ def test_policy_takes_views_in_one_tensor() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    """All or nothing: chains of one step have the same number of rollouts."""
+    """All chains get rollouts, or none."""
     problem = generate("cvrp", 9, seed=1)[0]
     real, calls = rollout.sample, []
 
@@ -370,7 +370,7 @@ def test_policy_when_time_is_up_between_two_parts(monkeypatch: pytest.MonkeyPatc
     assert calls == [late] * 3
 
 
-def test_policy_looks_at_the_solution() -> None:
+def test_policy_reads_the_solution() -> None:
     problem = generate("cvrp", 9, seed=1)[0]
     now = ruin_request(problem, chains=1, rollouts=32)
     other = start(CpuEngine(), [problem], [0], 0, rounds=0)
@@ -379,7 +379,7 @@ def test_policy_looks_at_the_solution() -> None:
     assert not np.array_equal(policy(now), policy(then))
 
 
-def test_policy_may_be_used_for_one_problem_after_another() -> None:
+def test_policy_serves_several_problems() -> None:
     first, second = generate("cvrp", 9, count=2, seed=1)
     policy = Policy(tiny())
     results = [policy(ruin_request(problem)) for problem in (first, second, first)]
@@ -389,8 +389,8 @@ def test_policy_may_be_used_for_one_problem_after_another() -> None:
     assert np.array_equal(policy(ruin_request(larger, chains=2)), Policy(tiny())(ruin_request(larger, chains=2)))
 
 
-def test_policy_may_be_used_with_other_chains() -> None:
-    """The same problem searched again by another number of chains, or otherwise augmented."""
+def test_policy_serves_other_chains() -> None:
+    """The same problem with another number of chains, or other augmentations."""
     problem = generate("cvrp", 9, seed=1)[0]
     policy = Policy(tiny())
     policy(ruin_request(problem, chains=3))
