@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,19 +54,61 @@ def test_a_seed_gives_these_numbers() -> None:
     uniform = generate("cvrp", 3, seed=1)[0]
     assert uniform.name == "cvrp3-seed1-0000"
     assert uniform.coordinates.tolist() == [
-        [0.8815491373372915, 0.894520199168083],
-        [0.20309964218825294, 0.38991596042853527],
-        [0.9625423980690658, 0.44434964964185075],
-        [0.31038504892106755, 0.997089335852302],
+        [0.5189493051730096, 0.864278118358925],
+        [0.9299202912952751, 0.016519858734682202],
+        [0.7874673157930374, 0.38948194473050535],
+        [0.843720844713971, 0.25096843764185905],
     ]
-    assert (uniform.demand.tolist(), uniform.capacity) == ([0, 3, 4, 4], 30)
+    assert (uniform.demand.tolist(), uniform.capacity) == ([0, 5, 4, 6], 30)
     full = generate("pcvrptw", 3, seed=1, first=2)[0]
     assert full.name == "pcvrptw3-seed1-0002"
-    assert full.coordinates.tolist() == [[0.5, 0.5], [0.075, 0.427], [0.863, 0.785], [0.63, 0.303]]
-    assert (full.demand.tolist(), full.capacity) == ([0, 6, 3, 2], 42)
-    assert full.windows.tolist() == [[0.0, 1.8], [0.926, 1.317], [0.892, 1.287], [1.026, 1.426]]
+    assert full.coordinates.tolist() == [[0.5, 0.5], [0.657, 0.957], [0.272, 0.724], [0.585, 0.919]]
+    assert (full.demand.tolist(), full.capacity) == ([0, 7, 4, 4], 49)
+    assert full.windows.tolist() == [[0.0, 1.8], [1.032, 1.265], [0.794, 1.194], [0.429, 0.753]]
     assert full.service.tolist() == [0.0, 0.05, 0.05, 0.05]
-    assert full.prize.tolist() == [0.0, 0.18851432453828337, 0.1448820568652665, 0.11459138306320203]
+    assert full.prize.tolist() == [0.0, 0.1639092802768573, 0.12985310223884883, 0.1372331744991243]
+
+
+DIGESTS = {
+    ("cvrp", "uniform", 20, 8, 0): "fd2a5362a02d2ef5",
+    ("cvrp", "uniform", 500, 2, 1): "84dbe696fbe94f2d",
+    ("cvrp", "clustered", 20, 8, 0): "a03aaf26cc8f1e9a",
+    ("cvrp", "clustered", 500, 2, 1): "88e6adb88a1157ab",
+    ("vrptw", "uniform", 20, 8, 0): "a51a0946460115a3",
+    ("vrptw", "uniform", 500, 2, 1): "fbdc4be7baf0b396",
+    ("vrptw", "clustered", 20, 8, 0): "b4818ba3252e766a",
+    ("vrptw", "clustered", 500, 2, 1): "5bd55d9149d2e57d",
+    ("pcvrp", "uniform", 20, 8, 0): "0c9ac95894edf1a9",
+    ("pcvrp", "uniform", 500, 2, 1): "8db85414ee302788",
+    ("pcvrp", "clustered", 20, 8, 0): "97096e62888f6a32",
+    ("pcvrp", "clustered", 500, 2, 1): "ee20110cc61886a0",
+    ("pcvrptw", "uniform", 20, 8, 0): "07673eff0a87d569",
+    ("pcvrptw", "uniform", 500, 2, 1): "c03ad52f92f8e05f",
+    ("pcvrptw", "clustered", 20, 8, 0): "5bb37da83826d38c",
+    ("pcvrptw", "clustered", 500, 2, 1): "eae53973b563134b",
+}  # (variant, layout, customers, count, seed): first half of a SHA-256 of all numbers
+
+
+@pytest.mark.parametrize("case", DIGESTS, ids=str)
+def test_digests(case: tuple[str, str, int, int, int]) -> None:
+    variant, layout, n, count, seed = case
+    digest = hashlib.sha256()
+    for problem in generate(variant, n, count=count, seed=seed, layout=layout):
+        parts = [getattr(problem, field) for field in FIELDS]
+        digest.update(b"".join(np.asarray(part, "<f8").tobytes() for part in parts if part is not None))
+    assert digest.hexdigest()[:16] == DIGESTS[case]
+
+
+def test_torch_is_not_imported(tmp_path: Path) -> None:
+    out = tmp_path / "set.npz"
+    for code in (
+        "import ndsvrp.generate as g; [g.generate(v, 20) for v in ('cvrp', 'vrptw', 'pcvrptw')]",
+        f"from ndsvrp.cli import app; app(['generate', 'vrptw', '-n', '9', '--out', {str(out)!r}])",
+    ):
+        check = "import sys, atexit; atexit.register(lambda: print('torch' in sys.modules)); "
+        done = subprocess.run([sys.executable, "-c", check + code], capture_output=True, text=True)
+        assert done.stdout.endswith("False\n"), done.stdout + done.stderr
+    assert out.exists()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -15,6 +15,7 @@ NDS_FN u32 mixed(u32 x) {
 struct Words {
   u32 one, two;
 
+  NDS_FN Words(u32 first, u32 second) : one(first), two(second) {}
   NDS_FN Words(u64 number, u64 first_key, u64 second_key)
       : one(of(number, first_key)),
         two(of(number, second_key)) {}

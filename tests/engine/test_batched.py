@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from gpu.drawn_cases import CPU, SOURCES, ByReference, named, unpacked
-from ndsvrp.engine.batched import Instances, pack_drawn
+from gpu.instance_cases import SOURCES, Host, named, unpacked
+from ndsvrp.engine.batched import pack_drawn
 from ndsvrp.engine.upload import prepare, send
+from ndsvrp.generate.instances import Instances, draw
 from ndsvrp.train.config import Source
-from ndsvrp.train.drawn import draw
+from ndsvrp.train.data import recipe_of
 
 ORDERS = ("rank", "sort_weight", "sorts")  # that training has no use for
 
@@ -20,7 +21,7 @@ ORDERS = ("rank", "sort_weight", "sorts")  # that training has no use for
 def compare(instances: Instances, neighbours: int) -> Any:
     """Returns what was packed."""
     count = len(instances.capacity)
-    found = pack_drawn(ByReference(), instances, neighbours)()
+    found = pack_drawn(Host(), instances, neighbours)()
     expected = prepare([instances.problem(i) for i in range(count)], np.arange(count), None, neighbours)
     (ours,), (theirs,) = found.groups, expected.groups
     assert ours.shape == theirs.shape
@@ -41,14 +42,14 @@ def compare(instances: Instances, neighbours: int) -> Any:
 @pytest.mark.parametrize("source", SOURCES, ids=named)
 def test_the_same_bits(source: Source) -> None:
     for n, neighbours in ((1, 5), (2, 5), (3, 15), (25, 6), (60, 15)):
-        compare(draw(ByReference(), CPU, source, n, 4, 9, 6), neighbours)
+        compare(draw(recipe_of(source, n), 4, torch.arange(9, 15)), neighbours)
 
 
 def test_many_of_one_customer() -> None:
     """Where due dates are cut to what can ever be: the place where the order of operations shows."""
     source = Source(problem="pcvrptw")
     for n in (1, 2, 4):
-        compare(draw(ByReference(), CPU, source, n, 5, 0, 150), 3)
+        compare(draw(recipe_of(source, n), 5, torch.arange(150)), 3)
 
 
 @pytest.mark.filterwarnings("ignore:prizes above")
@@ -61,7 +62,7 @@ def test_powers_of_two(length: float) -> None:
     prize = torch.tensor([[0, length, 40.0]] * 2, dtype=torch.float64)
     for given in (None, prize):
         instances = Instances(coordinates, demand, torch.tensor([4, 7]), prize=given)
-        found = pack_drawn(ByReference(), instances, 2)()
+        found = pack_drawn(Host(), instances, 2)()
         largest = length if given is None else min(40.0, 64 * length)
         assert found.per_unit[0] * largest <= 2**28 < 2 * found.per_unit[0] * largest
         assert found.groups[0].shape.longest == 2 and found.groups[0].shape.typical == 2

@@ -20,7 +20,8 @@ from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import start
 from ndsvrp.train.config import Source
-from ndsvrp.train.drawn import drawn
+from ndsvrp.train.data import recipe_of
+from ndsvrp.train.gpu_batch import draw_on_gpu
 
 
 def main() -> None:
@@ -45,8 +46,8 @@ def main() -> None:
         loss.backward()
         torch.cuda.synchronize()
         assert (removed.sort(dim=-1).values.diff(dim=-1) > 0).all()
-    batch = drawn(kernels.device, device, 5, Source(problem="vrptw"), 70, 1, 0, 3)  # clustered
-    batch.packed()
+    batch = draw_on_gpu(engine, device, recipe_of(Source(problem="vrptw"), 70), 1, 0, 3)  # clustered
+    batch.upload()
     assert batch.instances.problem(2).customers == 70
     print("network passed")
 

@@ -28,8 +28,8 @@ from ndsvrp.search.asa import Search
 from ndsvrp.search.start import start
 from ndsvrp.search.stopping import Budget
 from ndsvrp.train import config as train_config
-from ndsvrp.train.data import Batch
-from ndsvrp.train.drawn import Drawn, drawn
+from ndsvrp.train.data import recipe_of
+from ndsvrp.train.gpu_batch import draw_on_gpu
 from ndsvrp.train.states import prepare
 from ndsvrp.train.trainer import Trainer
 from parity.problems import random_problem
@@ -383,8 +383,8 @@ def test_small_cards_keep_the_solution_outside() -> None:
 def test_training_starts_from_what_was_drawn(variant: str) -> None:
     """Start, improvement steps and what the network sees: as with problems, and as on the CPU."""
     cuda, source = engine("auto"), train_config.Source(problem=variant, customers=(17,))
-    there = drawn(cuda.device, torch.device("cpu"), 256, source, 17, 4, 5, 3)
-    problems = [there.instances.problem(i) for i in range(3)]
+    there = draw_on_gpu(cuda, torch.device("cpu"), recipe_of(source, 17), 4, 5, 3)
+    problems = recipe_of(source, 17).problems(4, 5, 3)
     recipe = train_config.Recipe(start_rounds=2, improvement_steps=2, warm_up_rollouts=3, removals=4, orders=2)
     seen = []
     for each, given in ((cuda, there), (engine("auto"), problems), (CpuEngine(), problems)):
@@ -395,8 +395,8 @@ def test_training_starts_from_what_was_drawn(variant: str) -> None:
 
 @pytest.mark.usefixtures("one_thread")
 def test_training_on_what_the_device_draws() -> None:
-    """The trajectory of a CPU on the same instances; and nobody waits within a batch, but for the few numbers of its
-    problems, which were asked for a batch before."""
+    """The trajectory of a CPU, which draws the same instances. Within a batch the CPU waits for nothing but the few
+    numbers of its problems, which were requested a batch before."""
     network = NetworkConfig(width=8, heads=2, feed_forward=8, seed_bits=4, seed_width=4)
     recipe = train_config.Recipe(
         batch=4, iterations=2, rollouts=4, removals=3, orders=2, start_rounds=1, improvement_steps=1,
@@ -410,21 +410,6 @@ def test_training_on_what_the_device_draws() -> None:
         trainers.append(Trainer(config, Network(network), each, torch.device("cpu")))
     there, here = trainers
     device: Any = there.engine.device  # type: ignore[attr-defined]
-
-    class Known:
-        """The batches of the one, as problems."""
-
-        def take(self, number: int) -> Batch:
-            batch = there._ahead._make(number)
-            assert isinstance(batch.problems, Drawn)
-            batch.problems = [batch.problems.instances.problem(i) for i in range(4)]
-            return batch
-
-        def close(self) -> None:
-            pass
-
-    here._ahead.close()
-    here._ahead = Known()  # type: ignore[assignment]
     for number in range(3):
         device.log.clear()
         found = there.train_batch()
@@ -440,7 +425,7 @@ def test_training_on_what_the_device_draws() -> None:
         for one, other in zip(there.network.parameters(), here.network.parameters(), strict=True):
             assert torch.equal(one, other)
     there.batches = 7
-    assert (there.train_batch()["batch"], there._ahead._next.number) == (8, 8)  # type: ignore[union-attr]
+    assert (there.train_batch()["batch"], there._batches._next.number) == (8, 8)  # type: ignore[union-attr]
     for each in trainers:
         each.close()
 

@@ -5,20 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from gpu.drawn_cases import CPU, SOURCES, ByReference, cells_by, named, unpacked
+from gpu.instance_cases import SOURCES, Host, cells_by, named, unpacked
 from ndsvrp.counter_random import key_of
+from ndsvrp.engine.batched import pack_drawn
+from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.upload import near_by_points
+from ndsvrp.generate.attraction import PATIENCE, place
+from ndsvrp.generate.instances import draw
 from ndsvrp.policy import Network, NetworkConfig
 from ndsvrp.policy.random_numbers import RandomNumbers, by_torch
 from ndsvrp.train.config import Recipe, Source, TrainConfig
-from ndsvrp.train.drawn import drawn
+from ndsvrp.train.data import recipe_of
+from ndsvrp.train.gpu_batch import draw_on_gpu, inputs_of, place_clustered
 from ndsvrp.train.states import prepare
 from ndsvrp.train.trainer import Trainer
 
@@ -41,8 +47,6 @@ def nobody_waits() -> Iterator[None]:
 
 
 def trainer_of(data: tuple[Source, ...] = (Source(customers=(40,)),), **recipe: object) -> Trainer:
-    from ndsvrp.engine.cuda import CudaEngine
-
     torch.manual_seed(1)
     usual = {
         "batch": 8, "iterations": 4, "rollouts": 16, "removals": 6, "orders": 2, "start_rounds": 2,
@@ -50,6 +54,11 @@ def trainer_of(data: tuple[Source, ...] = (Source(customers=(40,)),), **recipe: 
     }  # fmt: skip
     config = TrainConfig(network=NETWORK, train=Recipe(**usual | recipe), data=data)  # type: ignore[arg-type]
     return Trainer(config, Network(NETWORK), CudaEngine(neighbours=6), torch.device("cuda"), threads=4)
+
+
+def on_gpu() -> Any:
+    """`place` by the kernel."""
+    return partial(place_clustered, Device())
 
 
 @pytest.mark.parametrize("rollouts", [16, 128, 1024, 1025])
@@ -75,16 +84,17 @@ def test_the_same_neighbours_as_on_a_cpu(batch: int, customers: int, count: int)
 @pytest.mark.parametrize("source", SOURCES, ids=named)
 def test_the_same_instances_as_on_a_cpu(source: Source) -> None:
     """Bit by bit, and so are what is packed of them and what the network sees."""
-    cuda, gpu = torch.device("cuda"), Device()
+    engine = CudaEngine(neighbours=15)
     for n, first, count in ((1, 3, 2), (60, 2**33, 9), (250, 7, 3)):
-        here = drawn(ByReference(), CPU, 15, source, n, 5, first, count)
-        there = drawn(gpu, cuda, 15, source, n, 5, first, count)
-        for name, value in vars(here.instances).items():
+        recipe = recipe_of(source, n)
+        here = draw(recipe, 5, torch.arange(first, first + count))
+        there = draw_on_gpu(engine, torch.device("cuda"), recipe, 5, first, count)
+        for name, value in vars(here).items():
             other = getattr(there.instances, name)
             assert other is value is None or torch.equal(other.cpu(), value), name
-        assert all(map(torch.equal, here.inputs.tensors(), (part.cpu() for part in there.inputs.tensors())))
-        assert torch.equal(here.instances.side(), there.instances.side().cpu())
-        one, other = here.packed(), there.packed()
+        assert all(map(torch.equal, inputs_of(here).tensors(), (part.cpu() for part in there.inputs.tensors())))
+        assert torch.equal(here.side(), there.instances.side().cpu())
+        one, other = pack_drawn(Host(), here, 15)(), there.upload()  # type: ignore[arg-type]
         assert one.per_unit.tolist() == other.per_unit.tolist() and one.groups[0].shape == other.groups[0].shape
         assert unpacked(one.groups[0].block, count) == unpacked(other.groups[0].block, count)
         assert torch.equal(one.groups[0].tours, other.groups[0].tours.cpu())
@@ -97,15 +107,14 @@ def test_the_same_instances_as_on_a_cpu(source: Source) -> None:
      (20, 2, 500, {"halving": 0.01}), (4000, 2, 700, {"halving": 1000.0})],
 )  # fmt: skip
 def test_the_same_cells_as_the_reference(n: int, count: int, patience: int, changes: Any) -> None:
-    found = cells_by(Device(), n, key_of(1, 2), 2**32 - 2, count, patience, **changes)
-    for begin in {0, count - 2}:
-        expected = cells_by(ByReference(), n, key_of(1, 2), 2**32 - 2 + begin, 2, patience, **changes)
-        assert torch.equal(found[begin : begin + 2], expected)
+    found = cells_by(on_gpu(), n, key_of(1, 2), 2**32 - 2, count, patience, torch.device("cuda"), **changes)
+    assert torch.equal(found, cells_by(place, n, key_of(1, 2), 2**32 - 2, count, patience, **changes))
 
 
 def test_many_customers_find_a_place() -> None:
     """The largest that a configuration may ask for: nearly all cells with a pull are taken."""
-    for row in cells_by(Device(), 100_000, key_of(1, 2), 0, 2, 8 * 1001**2, depot="cornered").tolist():
+    cuda = torch.device("cuda")
+    for row in cells_by(on_gpu(), 100_000, key_of(1, 2), 0, 2, PATIENCE, cuda, depot="cornered").tolist():
         assert len(set(row)) == 100_001 and row[0] == 0 and max(row) < 1001**2
 
 
@@ -117,7 +126,7 @@ def test_nobody_waits_within_a_batch(warm_up: str, problem: str) -> None:
     with closing(trainer_of((Source(problem=problem, customers=(40,)),), warm_up=warm_up)) as trainer:
         trainer.train_batch()
         with nobody_waits():
-            batch = trainer._ahead.take(1)
+            batch = trainer._batches.take(1)
             policy = trainer._improvement_policy(batch) if warm_up == "policy" else None
             learning = prepare(trainer.engine, batch.problems, trainer.config.train, 1, 0, trainer.device, policy)
             before = learning.state.snapshot()

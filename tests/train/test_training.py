@@ -11,6 +11,7 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from ndsvrp.policy.model_file import load_model
 from ndsvrp.policy.rollout import sample
 from ndsvrp.train.checkpoint import checkpoints, load_checkpoint
 from ndsvrp.train.config import Recipe, Source, TrainConfig, Validation
-from ndsvrp.train.data import Share, draw_batch
+from ndsvrp.train.data import Batch, BatchMaker, Share
 from ndsvrp.train.loss import Signal, loss_of
 from ndsvrp.train.processes import joined
 from ndsvrp.train.run import train
@@ -392,6 +393,12 @@ def test_same_seed_same_weights_whatever_the_engine_threads() -> None:
 
 
 # --- instances -------------------------------------------------------------------------------------------
+
+
+def draw_batch(sources: Sequence[Source], seed: int, number: int, share: Share) -> Batch:
+    config = TrainConfig(train=Recipe(seed=seed), data=tuple(sources))
+    return BatchMaker(config, share)(number)
+
 
 CURRICULUM = (
     Source(customers=(5, 7), weight=3.0),

@@ -10,7 +10,6 @@ multiplies by its inverse: never done here but with powers of two.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,52 +19,17 @@ from torch import Tensor
 
 from ndsvrp.constraints.prizes import DEAR
 from ndsvrp.constraints.time_windows import EVER
+from ndsvrp.engine.device import Device
 from ndsvrp.engine.placement import Shape
 from ndsvrp.engine.structs import INSTANCE
 from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN
 from ndsvrp.engine.upload import Upload, UploadGroup, kind_of, near_by_points, room_of
+from ndsvrp.generate.instances import Instances
 from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY
-from ndsvrp.problem import Problem
 
 FIELDS: Any = INSTANCE.fields  # type and place of each
 KINDS = {"i4": torch.int32, "u8": torch.int64, "f4": torch.float32, "f8": torch.float64}
 BIAS, FRACTION = 1023, 52  # of the exponent of a float64, and the bits behind it
-
-
-@dataclass(frozen=True, eq=False)
-class Instances:
-    """Problems of one size, on one device. Node 0 is the depot."""
-
-    coordinates: Tensor  #: (B, N+1, 2) float64
-    demand: Tensor  #: (B, N+1) int64
-    capacity: Tensor  #: (B,) int64
-    windows: Tensor | None = None  #: (B, N+1, 2) float64
-    service: Tensor | None = None  #: (B, N+1) float64, where there are windows
-    prize: Tensor | None = None  #: (B, N+1) float64
-
-    @property
-    def customers(self) -> int:
-        """N."""
-        return self.demand.shape[1] - 1
-
-    def box(self) -> tuple[Tensor, Tensor]:
-        """(B, 2) lower and upper corner."""
-        return self.coordinates.amin(dim=1), self.coordinates.amax(dim=1)
-
-    def side(self) -> Tensor:
-        """(B,) as `Problem.side`."""
-        low, high = self.box()
-        side = (high - low).amax(dim=1)
-        return torch.where(side > 0, side, 1.0)
-
-    def time_unit(self) -> Tensor:
-        """Return (B,) the unit of times in policy inputs, as `Problem.time_unit`."""
-        return self.side()
-
-    def problem(self, i: int) -> Problem:
-        """One of them, checked."""
-        parts = {name: value[i].cpu().numpy() for name, value in vars(self).items() if value is not None}
-        return Problem(**parts)
 
 
 class Size(NamedTuple):
@@ -75,7 +39,7 @@ class Size(NamedTuple):
     vehicles: None = None
 
 
-def pack_drawn(device: Any, drawn: Instances, neighbours: int) -> Callable[[], Upload]:
+def pack_drawn(device: Device, drawn: Instances, neighbours: int) -> Callable[[], Upload]:
     """Launch all that `pack` and `upload` do, one chain per problem. Whoever calls what is returned waits for the few
     numbers that the CPU has to know. device: a `Device`. There are no sort orders: nobody in training asks for them."""
     (count, nodes), where = drawn.demand.shape, drawn.demand.device

@@ -1,23 +1,20 @@
 """Generate random instances from a seed: uniform and clustered customers, time windows, prizes.
 
-Code belongs here if it turns random numbers into instances, for files, tests and training alike. `docs/instances.md`
-states the recipe of every part.
+Code belongs here if it turns random numbers into instances, for files, tests and training alike. The generators are
+functions over batches of arrays, in numpy or in torch, with counter-based random numbers (`instances.py`). `generate`
+calls them in numpy and does not import torch. `docs/instances.md` states the recipe of every part.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import get_args
 
-import numpy as np
-
-from ndsvrp.constraints import PRIZES, TIME_WINDOWS
 from ndsvrp.errors import NdsError
-from ndsvrp.generate import constraints, places
 from ndsvrp.generate.config import TEST_SEEDS, Clustered, Layout, Prizes, Uniform, Windows, choose
-from ndsvrp.generate.places import uniform_capacity
+from ndsvrp.generate.instances import Recipe
+from ndsvrp.generate.layouts import uniform_capacity
 from ndsvrp.problem import Problem
-from ndsvrp.variants import VARIANTS, Variant
+from ndsvrp.variants import VARIANTS
 
 __all__ = ["TEST_SEEDS", "Clustered", "Layout", "Prizes", "Uniform", "Windows", "generate", "uniform_capacity"]
 
@@ -36,12 +33,12 @@ def generate(
     windows: Windows | None = None,
     prizes: Prizes | None = None,
 ) -> list[Problem]:
-    """Instances `first` … `first + count - 1` of the set with this seed, each with n customers.
+    """Return instances `first` … `first + count - 1` of the set with this seed, each with n customers.
 
-    Instance i depends on (seed, i) alone, so that a longer set begins with the shorter one; and variants of
-    one layout share places, demands and capacities, so that only what a variant adds makes the difference.
-    `layout` and `capacity` default to those of the variant and the layout. The last four hold the settings
-    of each part; one that the instance has no use for is refused.
+    Instance i depends on (seed, i) alone, so a longer set begins with the shorter one. Variants of one layout share
+    coordinates, demands and capacities. `layout` defaults to that of the variant, `capacity` to that of the layout.
+    The last four arguments hold the settings of each part. Settings for a part that the instances do not have are
+    refused.
     """
     for name, value, least in (("n", n, 1), ("count", count, 0), ("seed", seed, 0), ("first", first, 0)):
         if value < least:
@@ -50,57 +47,11 @@ def generate(
     row = VARIANTS[variant]
     layout = row.layout if layout is None else layout
     choose("layout", layout, get_args(Layout))
-    for part, given, present in (
-        ("uniform", uniform, layout == "uniform"),
-        ("clustered", clustered, layout == "clustered"),
-        ("windows", windows, TIME_WINDOWS in row.constraints),
-        ("prizes", prizes, PRIZES in row.constraints),
-    ):
-        if given is not None and not present:
-            raise NdsError(f"settings for '{part}' were given, which a {layout} {variant} does not have")
-    recipe = _Recipe(
-        row,
-        n,
-        layout,
-        capacity,
-        uniform or Uniform(),
-        clustered or Clustered(),
-        windows or Windows(),
-        prizes or Prizes(),
+    recipe = Recipe(
+        row, layout, n, uniform or Uniform(), clustered or Clustered(), windows or Windows(), prizes or Prizes()
     )
-    return [recipe.instance(seed, index) for index in range(first, first + count)]
-
-
-@dataclass(frozen=True)
-class _Recipe:
-    variant: Variant
-    n: int
-    layout: str
-    capacity: float | None
-    uniform: Uniform
-    clustered: Clustered
-    windows: Windows
-    prizes: Prizes
-
-    def instance(self, seed: int, index: int) -> Problem:
-        """Instance `index` of the set with this seed; each part has a random stream of its own."""
-        streams = np.random.SeedSequence(entropy=seed, spawn_key=(index,)).spawn(3)
-        of_place, of_windows, of_prizes = (np.random.Generator(np.random.PCG64(stream)) for stream in streams)
-        if self.layout == "uniform":
-            place = places.uniform(self.n, of_place, self.uniform)
-        else:
-            place = places.clustered(self.n, of_place, self.clustered)
-        windows = service = prize = None
-        if TIME_WINDOWS in self.variant.constraints:
-            windows, service = constraints.windows(place.coordinates, of_windows, self.windows)
-        if PRIZES in self.variant.constraints:
-            prize = constraints.prizes(place.demand, of_prizes, self.prizes)
-        return Problem(
-            coordinates=place.coordinates,
-            demand=np.concatenate([[0.0], place.demand]),
-            capacity=place.capacity if self.capacity is None else self.capacity,
-            windows=windows,
-            service=service,
-            prize=prize,
-            name=f"{self.variant.name}{self.n}-seed{seed}-{index:04d}",
-        )
+    given = {"uniform": uniform, "clustered": clustered, "windows": windows, "prizes": prizes}
+    for part, settings in given.items():
+        if settings is not None and part not in recipe.parts | {layout}:
+            raise NdsError(f"settings for '{part}' were given, which a {layout} {variant} does not have")
+    return recipe.problems(seed, first, count, capacity)

@@ -1,29 +1,27 @@
-"""Training instances: batch after batch from the curriculum, each instance by its number alone."""
+"""Training instances: batches from the curriculum. An instance depends on seed and number alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ndsvrp.errors import NdsError
-from ndsvrp.generate import Clustered, generate
+from ndsvrp.generate import Clustered
+from ndsvrp.generate.instances import Recipe
 from ndsvrp.problem import Problem
-from ndsvrp.train.config import Source
+from ndsvrp.train.config import Source, TrainConfig
+from ndsvrp.train.gpu_batch import GpuBatch
+from ndsvrp.variants import VARIANTS
 
-if TYPE_CHECKING:
-    from ndsvrp.train.drawn import Drawn
-
-
-Make = Callable[[Source, int, int, int, int], "Sequence[Problem] | Drawn"]
-"""Instances of a source: customers, seed, number of the first, how many."""
+Make = Callable[[Recipe, int, int, int], Sequence[Problem] | GpuBatch]
+"""Make instances of a recipe: seed, number of the first, how many."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """The part of every batch that a process works on: `count` instances from `first` on, of `batch`."""
+    """The part of each batch that a process works on: `count` of `batch` instances, from `first` on."""
 
     batch: int
     first: int
@@ -31,15 +29,14 @@ class Share:
 
     @classmethod
     def of(cls, batch: int, rank: int, processes: int) -> Share:
-        """Equal parts, as gradients are averaged over processes."""
+        """Return the share of a process. Shares are equal, because gradients are averaged over processes."""
         if batch % processes:
             raise NdsError(f"a batch of {batch} instances cannot be shared equally by {processes} processes")
         count = batch // processes
         return cls(batch, rank * count, count)
 
     def halved(self, customers: int, most: int) -> Share:
-        """A share of fewer instances of this size: halved, while that is possible, until all have at most so many
-        customers together."""
+        """Return the share of a smaller batch: halved while possible, until the batch has at most `most` customers."""
         share = self
         while share.batch * customers > most and share.count % 2 == 0:
             share = Share(share.batch // 2, share.first // 2, share.count // 2)
@@ -53,43 +50,40 @@ class Batch:
     number: int
     problem: str
     customers: int
-    first: int  #: number of the first instance among all of the run
-    problems: Sequence[Problem] | Drawn
-    share: Share  #: which of the batch these are
+    first: int  #: number of the first instance within the run
+    problems: Sequence[Problem] | GpuBatch
+    share: Share  #: the part of the batch that these are
 
 
-def instances(source: Source, customers: int, seed: int, first: int, count: int) -> list[Problem]:
-    """Instances `first` … of a source: the same ones whoever draws them."""
-    clustered = Clustered(depot=source.depot) if source.depot else None  # type: ignore[arg-type]  # one of its words
-    made = generate(
-        source.problem, customers, count=count, seed=seed, first=first, layout=source.where(), clustered=clustered
-    )
-    if not source.customers_per_route:
-        return made
-    return [_with_routes_of(source, problem, (seed, first + i, 1)) for i, problem in enumerate(made)]
+def recipe_of(source: Source, customers: int) -> Recipe:
+    """Return the recipe of a source for one of its sizes."""
+    clustered = Clustered(depot=source.depot) if source.depot else Clustered()  # type: ignore[arg-type]  # checked there
+    return Recipe(
+        VARIANTS[source.problem], source.where(), customers, clustered=clustered,
+        customers_per_route=source.customers_per_route,
+    )  # fmt: skip
 
 
-def _with_routes_of(source: Source, problem: Problem, key: tuple[int, ...]) -> Problem:
-    """Another capacity: mean demand x a number of customers drawn from the source's range, on a logarithmic scale."""
-    fewest, most = source.customers_per_route
-    each = float(np.exp(np.random.default_rng(key).uniform(np.log(fewest), np.log(most))))
-    demand = problem.demand[1:]
-    return problem.replace(capacity=max(float(np.ceil(each * demand.mean())), float(demand.max())))
+@dataclass(frozen=True)
+class BatchMaker:
+    """Make batches of a run, or the share of them that a process works on."""
 
+    config: TrainConfig
+    share: Share
+    make: Make = Recipe.problems  #: makes the instances of a batch
 
-def draw_batch(
-    sources: Sequence[Source], seed: int, number: int, share: Share, most_customers: int = 0, make: Make = instances
-) -> Batch:
-    """Batch `number` of a run, or the share of it that a process has. All processes draw the same source and size;
-    `make` makes the instances.
+    def __call__(self, number: int) -> Batch:
+        """Return batch `number`. All processes choose the same source and size.
 
-    Where the customers of a batch are limited, large instances come in smaller batches; their numbers do not change.
-    """
-    random = np.random.default_rng((seed, number, 0))
-    weights = np.array([source.weight for source in sources])
-    source = sources[random.choice(len(sources), p=weights / weights.sum())]
-    customers = int(random.choice(source.customers))
-    mine = share.halved(customers, most_customers) if most_customers else share
-    first = number * share.batch + mine.first
-    made = make(source, customers, seed, first, mine.count)
-    return Batch(number, source.problem, customers, first, made, mine)
+        Large instances come in smaller batches if the customers of a batch are limited. The numbers of instances do
+        not change.
+        """
+        sources, train = self.config.data, self.config.train
+        random = np.random.default_rng((train.seed, number, 0))
+        weights = np.array([source.weight for source in sources])
+        source = sources[random.choice(len(sources), p=weights / weights.sum())]
+        customers = int(random.choice(source.customers))
+        share = self.share.halved(customers, train.batch_customers) if train.batch_customers else self.share
+        first = number * self.share.batch + share.first
+        made = self.make(recipe_of(source, customers), train.seed, first, share.count)
+        return Batch(number, source.problem, customers, first, made, share)

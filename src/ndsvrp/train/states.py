@@ -11,14 +11,13 @@ import torch
 
 from ndsvrp.engine import base
 from ndsvrp.engine.base import Engine, State
-from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.problem import Problem
 from ndsvrp.search.plane import plane
 from ndsvrp.search.start import improve_start
 from ndsvrp.search.stopping import ExponentialCooling
 from ndsvrp.train.config import Recipe
-from ndsvrp.train.drawn import Drawn
+from ndsvrp.train.gpu_batch import GpuBatch
 
 Deconstruct = Callable[[Inputs, int], Any]
 """Rollouts (B, K, M) for the solutions shown, in an improvement step of this number."""
@@ -40,7 +39,7 @@ class Learning:
 
 def prepare(
     engine: Engine,
-    problems: Sequence[Problem] | Drawn,
+    problems: Sequence[Problem] | GpuBatch,
     recipe: Recipe,
     seed: int,
     first: int,
@@ -50,11 +49,9 @@ def prepare(
 ) -> Learning:
     """Start solutions, improved by J improvement steps of a rule, or of the policy if one is given."""
     sides: Any
-    if isinstance(problems, Drawn):
-        if not isinstance(engine, CudaEngine):
-            raise TypeError("only the GPU engine starts problems that are on the GPU")
-        state: State = engine.start_upload(problems.packed(), first=first)
-        inputs = problems.inputs
+    state: State
+    if isinstance(problems, GpuBatch):
+        state, inputs = problems.start(first), problems.inputs
         sides = problems.instances.side()[:, None].repeat(1, recipe.warm_up_rollouts)
     else:
         state = engine.start(problems, np.arange(len(problems)), first=first)

@@ -25,10 +25,10 @@ from ndsvrp.policy.network import Network
 from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import Rollouts, Sampler
 from ndsvrp.train.config import TrainConfig
-from ndsvrp.train.data import Batch, Share
-from ndsvrp.train.drawing import Ahead, Launched, Task
-from ndsvrp.train.drawn import drawn
+from ndsvrp.train.data import Batch, BatchMaker, Share
+from ndsvrp.train.gpu_batch import draw_on_gpu
 from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
+from ndsvrp.train.prefetch import GpuPrefetch, Prefetch, ThreadPrefetch
 from ndsvrp.train.states import Learning, prepare, reconstruction
 from ndsvrp.train.stopwatch import Stopwatch
 
@@ -71,7 +71,7 @@ class Trainer:
         self.gradient: Callable[..., Tensor] = GraphCache(self._gradient, gradients) if captured else self._gradient
         self._watch = Stopwatch(self.device)
         self.share = Share.of(recipe.batch, self.rank, self.processes)
-        self._ahead = self._maker()
+        self._batches = self._prefetch()
         self.parallel: Any = DistributedDataParallel(self.network) if self.processes > 1 else self.network
 
     # --- Algorithm 1 -------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Trainer:
         """Lines 4 to 19 for the next batch of instances. Returns what there is to log."""
         recipe = self.config.train
         with self._watch.timed("generate"):
-            batch = self._ahead.take(self.batches)  # line 4
+            batch = self._batches.take(self.batches)  # line 4
         with self._watch.timed("start"):
             policy = self._improvement_policy(batch) if recipe.warm_up == "policy" else None
             learning = prepare(  # lines 5 to 8
@@ -168,16 +168,15 @@ class Trainer:
             fall = recipe.final_rate + (1.0 - recipe.final_rate) * (1.0 + math.cos(math.pi * way)) / 2.0
         return recipe.learning_rate * rise * fall
 
-    def _maker(self) -> Ahead | Launched:
-        """Who makes batches while those before are worked on: a thread, or the GPU of the engine."""
-        if not isinstance(self.engine, CudaEngine):
-            return Ahead(Task(self.config, self.share))
-        make = partial(drawn, self.engine.device, self.device, self.engine.neighbours)
-        return Launched(Task(self.config, self.share, make))
+    def _prefetch(self) -> Prefetch:
+        """Return what makes batches ahead: a thread, or the GPU of the engine."""
+        if isinstance(self.engine, CudaEngine):
+            return GpuPrefetch(BatchMaker(self.config, self.share, partial(draw_on_gpu, self.engine, self.device)))
+        return ThreadPrefetch(BatchMaker(self.config, self.share))
 
     def close(self) -> None:
         """Let nobody make batches that will not be asked for."""
-        self._ahead.close()
+        self._batches.close()
 
     # --- randomness: everything by the number of the instance ----------------------------------
 

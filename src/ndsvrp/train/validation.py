@@ -17,7 +17,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin
 from ndsvrp.search.solve import solve
 from ndsvrp.train.config import Source, TrainConfig
-from ndsvrp.train.data import instances
+from ndsvrp.train.data import recipe_of
 from ndsvrp.train.loss import signal
 from ndsvrp.train.states import Learning, prepare, reconstruction
 
@@ -65,13 +65,14 @@ class _Set:
         self.validator, self.config = validator, validator.config
         recipe, validation = self.config.train, self.config.validation
         self.name = name_of(source, customers)
-        problems = instances(source, customers, validation.seed, first, validation.states)
+        recipe_of_set = recipe_of(source, customers)
+        problems = recipe_of_set.problems(validation.seed, first, validation.states)
         # By a third rule: solutions that related removal has improved itself leave nothing to it.
         self.learning: Learning = prepare(
             validator.engine, problems, recipe, validation.seed, first, validator.device, rule="string"
         )
         self.related = self._reward(None)
-        self.searched = instances(source, customers, validation.seed, first + MOST, validation.search_instances)
+        self.searched = recipe_of_set.problems(validation.seed, first + MOST, validation.search_instances)
         self.related_cost = self._cost("related") if self.searched else None
 
     def measure(self, network: Network) -> dict[str, Any]:

@@ -1,16 +1,17 @@
-"""Where customers are and what they want: the uniform layout and the X generator."""
+"""The recipes of `generate` one instance at a time with numpy's generators: other numbers, the same distributions."""
 
 from __future__ import annotations
 
-from math import ceil, floor
+from math import ceil, exp, floor, log
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.errors import NdsError
-from ndsvrp.generate.config import Clustered, DepotPosition, Uniform
+from ndsvrp.generate import uniform_capacity
+from ndsvrp.generate.config import Clustered, DepotPosition, Prizes, Uniform, Windows
 from ndsvrp.metric import Floats
+from ndsvrp.problem import Problem
 
 Ints = npt.NDArray[np.int64]
 
@@ -18,23 +19,15 @@ GRID = 1000  # largest coordinate of the X generator
 SIDE = GRID + 1  # points along one side
 LARGE_PER_ROUTE = 1.5  # customers with a large demand, where most are small
 
-#: Customers → capacity of the uniform layout: Kool et al. 2019, Drakulic et al. 2023 (500), Ye et al. 2024 (from 1000).
-CAPACITY = {20: 30, 50: 40, 100: 50, 500: 100, 1000: 200, 2000: 300}
-
 RANGES = {"unitary": (1, 1), "1-10": (1, 10), "5-10": (5, 10), "1-100": (1, 100), "50-100": (50, 100)}
 
 
 class Places(NamedTuple):
-    """What both layouts yield."""
+    """Coordinates (N+1, 2), demands (N,) and the capacity of one instance."""
 
-    coordinates: Floats  #: (N+1, 2) in the unit square, the depot first
-    demand: Ints  #: (N,) of the customers
+    coordinates: Floats
+    demand: Ints
     capacity: int
-
-
-def uniform_capacity(n: int) -> int:
-    """Capacity for n customers: linear between the published sizes, rounded; constant outside of them."""
-    return round(float(np.interp(n, list(CAPACITY), list(CAPACITY.values()))))
 
 
 def uniform(n: int, rng: np.random.Generator, config: Uniform) -> Places:
@@ -47,7 +40,7 @@ def uniform(n: int, rng: np.random.Generator, config: Uniform) -> Places:
 def clustered(n: int, rng: np.random.Generator, config: Clustered) -> Places:
     """The X generator. No two customers share a point of the grid, and none is at the depot."""
     if n > SIDE * SIDE - 1:
-        raise NdsError(f"{n} customers do not fit on a grid of {SIDE} x {SIDE} points")
+        raise ValueError(n)
     route_size = _route_size(rng, config)
     depot = _depot(rng, config.depot)
     anywhere = {"random": n, "clustered": 0, "random-clustered": n // 2}[config.customers]
@@ -140,3 +133,46 @@ def _demand(points: Ints, route_size: float, rng: np.random.Generator, kind: str
         demand = np.concatenate([rng.integers(50, 101, large), rng.integers(1, 11, n - large)])
         return rng.permutation(demand)
     return rng.integers(*RANGES[kind], n, endpoint=True)
+
+
+def windows(coordinates: Floats, rng: np.random.Generator, config: Windows) -> tuple[Floats, Floats]:
+    """(N+1, 2) windows and (N+1,) service times.
+
+    The centre of a window is uniform between the earliest moment a vehicle can be there and the latest
+    from which it can still serve and return; both ends are clipped to these two.
+    """
+    offset = coordinates[1:] - coordinates[0]
+    away = np.ceil(np.hypot(offset[:, 0], offset[:, 1]) / config.tick - 1e-9)
+    horizon, width, service = (round(value / config.tick) for value in (config.horizon, config.width, config.service))
+    half = width // 2
+    horizon = max(horizon, 2 * int(np.max(away) + 1) + service + half)
+    earliest, latest = away + 1, horizon - service - away - 1
+    centre = earliest + np.rint((latest - earliest) * rng.random(len(away)))
+    ready, due = np.maximum(centre - half, earliest), np.minimum(centre + half, latest)
+    per_unit = 1 / config.tick  # dividing by 1000 gives the float nearest to a thousandth; multiplying may not
+    both = np.concatenate([[[0.0, horizon]], np.stack([ready, due], axis=-1)]) / per_unit
+    return both, np.concatenate([[0.0], np.full(len(away), service / per_unit)])
+
+
+def prizes(demand: Ints, rng: np.random.Generator, config: Prizes) -> Floats:
+    """(N+1,) prizes: `share` of them linear in demand from the smallest to the largest, the rest uniform."""
+    spread = int(np.ptp(demand))
+    by_demand = (demand - np.min(demand)) / spread if spread else np.full(len(demand), 0.5)
+    mixed = config.share * by_demand + (1 - config.share) * rng.random(len(demand))
+    return np.concatenate([[0.0], config.low + (config.high - config.low) * mixed])
+
+
+def full_problem(
+    n: int, rng: np.random.Generator, layout: str, config: Clustered, routes: tuple[float, ...] = ()
+) -> Problem:
+    """Return a PCVRPTW instance."""
+    place = uniform(n, rng, Uniform()) if layout == "uniform" else clustered(n, rng, config)
+    capacity = place.capacity
+    if routes:
+        size = exp(rng.uniform(log(routes[0]), log(routes[1])))
+        capacity = max(ceil(size * float(np.mean(place.demand))), int(np.max(place.demand)))
+    times, service = windows(place.coordinates, rng, Windows())
+    return Problem(
+        coordinates=place.coordinates, demand=np.concatenate([[0.0], place.demand]), capacity=capacity, windows=times,
+        service=service, prize=prizes(place.demand, rng, Prizes()),
+    )  # fmt: skip

@@ -1,7 +1,9 @@
-"""Instances drawn on a device: valid, the same by their number alone, and distributed as those of `generate`."""
+"""Batches of instances: valid, a function of their number, the same bits in numpy, torch and kernels."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,30 +11,34 @@ import numpy as np
 import pytest
 import torch
 
-from gpu.drawn_cases import CPU, SOURCES, ByReference, cells_by, halved
+from generator_reference import full_problem
 from gpu.emulated import EmulatedDevice
-from ndsvrp.counter_random import key_of
-from ndsvrp.engine.batched import Instances
+from gpu.instance_cases import CPU, SOURCES, Host, cells_by, cells_of, named
+from ndsvrp.counter_random import Words, key_of
 from ndsvrp.generate import Clustered, generate
+from ndsvrp.generate.attraction import halved, place
 from ndsvrp.generate.compare import statistics
+from ndsvrp.generate.config import CustomerPosition, DemandKind, RouteSize
+from ndsvrp.generate.instances import Instances, draw
 from ndsvrp.policy.inputs import static_inputs
 from ndsvrp.problem import Problem
 from ndsvrp.search.plane import plane
 from ndsvrp.train.config import Recipe, Source, TrainConfig
-from ndsvrp.train.data import Share, instances
-from ndsvrp.train.drawing import Launched, Task
-from ndsvrp.train.drawn import Drawn, draw, drawn, inputs_of
-from ndsvrp.variants import variant_of
+from ndsvrp.train.data import BatchMaker, Share, recipe_of
+from ndsvrp.train.gpu_batch import GpuBatch, draw_on_gpu, inputs_of, place_clustered
+from ndsvrp.train.prefetch import GpuPrefetch
+from ndsvrp.variants import VARIANTS, variant_of
 
 FIELDS = ("coordinates", "demand", "capacity", "windows", "service", "prize")
 
 
-def names(source: Source) -> str:
-    return f"{source.problem}-{source.layout}-{source.depot}-{source.customers_per_route}"
-
-
 def made(source: Source, n: int, seed: int, first: int, count: int) -> Instances:
-    return draw(ByReference(), CPU, source, n, seed, first, count)
+    return draw(recipe_of(source, n), seed, torch.arange(first, first + count))
+
+
+def engine(device: Any, neighbours: int = 5) -> Any:
+    """What `draw_on_gpu` needs of an engine."""
+    return SimpleNamespace(device=device, neighbours=neighbours)
 
 
 def problems(drawn: Instances) -> list[Problem]:
@@ -47,7 +53,7 @@ def same(one: Instances, other: Instances, part: slice = slice(None)) -> bool:
 # --- each of them ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=names)
+@pytest.mark.parametrize("source", SOURCES, ids=named)
 def test_they_pass_the_gate(source: Source) -> None:
     """And are what the source says; what the network sees of them is what it would see of the problems."""
     for n in (1, 2, 17, 70):
@@ -71,7 +77,7 @@ def test_they_pass_the_gate(source: Source) -> None:
         assert drawn.side().tolist() == [problem.side() for problem in found]
 
 
-@pytest.mark.parametrize("source", SOURCES[::2], ids=names)
+@pytest.mark.parametrize("source", SOURCES[::2], ids=named)
 def test_nothing_is_read_or_sent(source: Source) -> None:
     """Drawn on a device that has no numbers at all: torch refuses whatever asks for one, or brings one of the CPU."""
     read: list[Any] = []
@@ -79,7 +85,7 @@ def test_nothing_is_read_or_sent(source: Source) -> None:
     launcher = SimpleNamespace(
         read=read.append, kernel=lambda *which: which, launch=lambda *arguments: launches.append(arguments)
     )
-    there = drawn(launcher, torch.device("meta"), 5, source, 30, 1, 0, 4)
+    there = draw_on_gpu(engine(launcher), torch.device("meta"), recipe_of(source, 30), 1, 0, 4)
     assert there.inputs.nodes.shape == (4, 31, 10) and there.inputs.nodes.is_meta
     assert [tuple(tensor.shape) for tensor in read] == [(6,)], "ticks per unit, and two lengths of routes"
     assert len(launches) == (source.layout == "clustered")
@@ -110,14 +116,16 @@ def test_by_their_number_alone(layout: str, first: int) -> None:
         assert sum(equal) <= 6, "service times are the same for all; the rest by chance only"
 
 
-def launched(share: Share, **recipe: Any) -> Task:
+def launched(share: Share, **recipe: Any) -> BatchMaker:
     sources = (Source(customers=(8, 16)), Source(problem="vrptw", customers=(12,), customers_per_route=(2, 4)))
     config = TrainConfig(train=Recipe(seed=3, batch=8, **recipe), data=sources)
 
-    def make(*which: Any) -> Drawn:
-        return drawn(ByReference(), CPU, 5, *which)
+    def make(*which: Any) -> GpuBatch:
+        with pytest.MonkeyPatch.context() as patch:  # no compiler is needed
+            patch.setattr("ndsvrp.train.gpu_batch.place_clustered", lambda gpu, *how: place(*how))
+            return draw_on_gpu(engine(Host()), CPU, *which)
 
-    return Task(config, share, make)
+    return BatchMaker(config, share, make)
 
 
 def test_shares_make_up_the_batch() -> None:
@@ -126,10 +134,10 @@ def test_shares_make_up_the_batch() -> None:
     for number in range(6):
         whole = launched(Share.of(8, 0, 1), batch_customers=64)(number)
         shares = [launched(Share.of(8, rank, 2), batch_customers=64)(number) for rank in (0, 1)]
-        assert isinstance(whole.problems, Drawn)
+        assert isinstance(whole.problems, GpuBatch)
         assert [len(share.problems) for share in shares] == [share.share.count for share in shares]
         for rank, share in enumerate(shares):
-            assert isinstance(share.problems, Drawn)
+            assert isinstance(share.problems, GpuBatch)
             half = slice(rank * share.share.count, (rank + 1) * share.share.count)
             assert same(share.problems.instances, whole.problems.instances, half)
             assert torch.equal(share.problems.inputs.nodes, whole.problems.inputs.nodes[half])
@@ -146,12 +154,12 @@ def test_the_next_one_is_launched_ahead() -> None:
         asked.append(number)
         return task(number)
 
-    ahead = Launched(make)
+    ahead = GpuPrefetch(make)
     batches = [ahead.take(number) for number in (0, 1, 7, 8, 3)]
     assert asked == [0, 1, 2, 7, 8, 9, 3, 4]
     for batch, number in zip(batches, (0, 1, 7, 8, 3), strict=True):
         assert batch.number == number and batch.first == 8 * number
-        assert isinstance(batch.problems, Drawn)
+        assert isinstance(batch.problems, GpuBatch)
         assert same(batch.problems.instances, task(number).problems.instances)  # type: ignore[union-attr]
     ahead.close()
 
@@ -166,37 +174,79 @@ def test_the_exponential() -> None:
     assert halved(np.float32(0)) == 1.0 and halved(np.float32(3)) == 0.125
 
 
-@pytest.mark.emulator
-@pytest.mark.parametrize(
-    ("n", "count", "patience", "changes"),
-    [
-        (1, 5, 10**6, {"depot": "random"}),
-        (2, 5, 10**6, {"depot": "cornered"}),
-        (100, 4, 10**6, {}),
-        (700, 2, 10**6, {"depot": "random"}),
-        (50, 3, 10**6, {"seeds": (7, 32)}),
-        (300, 2, 9000, {"halving": 2.0}),  # hardly a cell around the seeds is left
-        (20, 2, 500, {"halving": 0.01}),  # no pull anywhere else
-        (4000, 1, 700, {"halving": 1000.0}),  # most of a round is accepted, all of it in the end
-    ],
-)
-def test_the_kernel_finds_the_cells_of_the_reference(n: int, count: int, patience: int, changes: Any) -> None:
-    how = (n, key_of(1, 2), 2**32 - 2, count, patience)
-    found, expected = (cells_by(launcher, *how, **changes) for launcher in (EmulatedDevice(), ByReference()))
+CELLS = [
+    (1, 5, 10**6, {"depot": "random"}),
+    (2, 5, 10**6, {"depot": "cornered"}),
+    (100, 4, 10**6, {}),
+    (700, 2, 10**6, {"depot": "random"}),
+    (50, 3, 10**6, {"seeds": (7, 32)}),
+    (40, 3, 10**6, {"anywhere": 20}),
+    (300, 2, 10**6, {"anywhere": 300}),
+    (300, 2, 9000, {"halving": 2.0}),  # hardly a cell around the seeds is left
+    (20, 2, 500, {"halving": 0.01}),  # no attraction anywhere else
+    (4000, 1, 700, {"halving": 1000.0}),  # most of a round is accepted, all of it in the end
+]
+
+
+@pytest.mark.parametrize(("n", "count", "patience", "changes"), [CELLS[i] for i in (0, 1, 4, 5)])
+def test_numpy_finds_the_cells_of_the_reference(n: int, count: int, patience: int, changes: Any) -> None:
+    key, first = key_of(1, 2), 2**32 - 2
+
+    def one_by_one(words: Words, depots: Any, seeds: Any, *how: Any) -> Any:
+        rows = zip(depots.tolist(), seeds.tolist(), strict=True)
+        return torch.tensor([cells_of(words.of_instance(i), *row, *how) for i, row in enumerate(rows)])
+
+    found, expected = (cells_by(each, n, key, first, count, patience, **changes) for each in (place, one_by_one))
     assert torch.equal(found, expected)
+
+
+@pytest.mark.emulator
+@pytest.mark.parametrize(("n", "count", "patience", "changes"), CELLS)
+def test_the_kernel_finds_the_cells_of_numpy(n: int, count: int, patience: int, changes: Any) -> None:
+    how = (n, key_of(1, 2), 2**32 - 2, count, patience)
+    found = cells_by(partial(place_clustered, EmulatedDevice()), *how, **changes)
+    assert torch.equal(found, cells_by(place, *how, **changes))
     for row in found.tolist():
         assert len(set(row)) == n + 1 and min(row) >= 0 and max(row) < 1001**2
 
 
 @pytest.mark.emulator
 def test_blocks_of_any_size_place_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And so do launches of any number of them."""
+    """And so do launches of any number of them, and chunks of any size in numpy."""
     how = (150, key_of(1, 2), 3, 5, 10**6)
-    expected = cells_by(ByReference(), *how)
-    for threads, together in ((32, 1024), (96, 2), (256, 1)):
-        monkeypatch.setattr("ndsvrp.train.drawn.THREADS", threads)
-        monkeypatch.setattr("ndsvrp.train.drawn.TOGETHER", together)
-        assert torch.equal(cells_by(EmulatedDevice(), *how), expected)
+    expected = cells_by(place, *how)
+    for threads, at_once in ((32, 1024), (96, 2), (256, 1)):
+        monkeypatch.setattr("ndsvrp.train.gpu_batch.THREADS", threads)
+        monkeypatch.setattr("ndsvrp.train.gpu_batch.AT_ONCE", at_once)
+        assert torch.equal(cells_by(partial(place_clustered, EmulatedDevice()), *how), expected)
+    monkeypatch.setitem(place.__globals__, "LARGEST_CHUNK", 7)
+    assert torch.equal(cells_by(place, *how), expected)
+
+
+# --- numpy and torch -------------------------------------------------------------------------------------
+
+SETTINGS = [
+    {"customers": customers, "demand": demand, "route_size": size, "depot": depot}
+    for i, demand in enumerate(DemandKind.__args__)
+    for customers, size, depot in [
+        (CustomerPosition.__args__[i % 3], RouteSize.__args__[i], ("centred", "cornered", "random")[i % 3])
+    ]
+]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("routes", [(), (1.5, 40.0)])
+def test_the_same_bits_in_numpy_and_torch(variant: str, routes: tuple[float, ...]) -> None:
+    usual = recipe_of(Source(problem=variant, customers_per_route=routes), 25)
+    recipes = [replace(usual, layout="uniform"), *(replace(usual, clustered=Clustered(**how)) for how in SETTINGS)]  # type: ignore[arg-type]
+    for recipe in recipes:
+        one, other = draw(recipe, 3, np.arange(2**33, 2**33 + 9)), draw(recipe, 3, torch.arange(2**33, 2**33 + 9))
+        for name, value in vars(one).items():
+            tensor = getattr(other, name)
+            assert tensor is value is None or np.array_equal(tensor.numpy(), value), (recipe, name)
+            assert value is None or str(tensor.dtype) == f"torch.{value.dtype}"
+    alone = recipe.problems(3, 2**33 + 4, 1)[0]
+    assert all(np.array_equal(getattr(alone, name), getattr(one.problem(4), name)) for name in FIELDS)
 
 
 # --- distributions ---------------------------------------------------------------------------------------
@@ -237,10 +287,13 @@ def figures(found: list[Problem]) -> dict[str, Any]:
         Source(problem="pcvrptw", depot="random", customers_per_route=(3, 30)),
         Source(problem="pcvrptw", depot="cornered"),
     ],
-    ids=names,
+    ids=named,
 )
-def test_distributions_are_those_of_generate(source: Source) -> None:
-    ours, theirs = figures(problems(made(source, N, 11, 0, MANY))), figures(instances(source, N, 12, 0, MANY))
+def test_distributions_are_those_of_the_reference(source: Source) -> None:
+    random, config = np.random.default_rng(12), Clustered(depot=source.depot or "centred")  # type: ignore[arg-type]
+    layout, routes = source.where(), source.customers_per_route
+    theirs = figures([full_problem(N, random, layout, config, routes) for _ in range(MANY)])
+    ours = figures(problems(made(source, N, 11, 0, MANY)))
     assert ours.keys() == theirs.keys() and len(ours) == 19
     for name, values in ours.items():
         assert apart(values, theirs[name]) < 1, name
@@ -252,7 +305,7 @@ def test_that_would_be_noticed() -> None:
     """A fifth more or less of anything."""
     usual = figures(generate("cvrp", N, count=MANY, seed=12, layout="clustered"))
     for name, changes in {
-        "distance to the nearest": ({"halving": 32.0}, {"halving": 48.0}, {"seeds": (3, 7)}),
+        "distance to the nearest": ({"halving": 32.0}, {"halving": 48.0}, {"seeds": (3, 8)}),
         "demand": ({"demand": "5-10"},),
         "capacity": ({"route_size": "12-16"},),
         "distance to the depot": ({"depot": "cornered"},),
@@ -277,7 +330,8 @@ def test_customers_one_by_one() -> None:
     even = (np.arange(20_000) + 0.5) / 20_000
     for column in drawn.coordinates[:, 1:].flatten(0, 1).T:
         assert apart(column.numpy(), even) < 1
-    theirs = generate("vrptw", 100, count=200, seed=5, layout="uniform")
+    random = np.random.default_rng(5)
+    theirs = [full_problem(100, random, "uniform", Clustered()) for _ in range(200)]
     assert drawn.windows is not None
     for ours, others in (
         (drawn.windows[:, 1:, 0], [p.windows[1:, 0] for p in theirs if p.windows is not None]),

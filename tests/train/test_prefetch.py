@@ -9,8 +9,8 @@ import pytest
 
 from ndsvrp.problem import Problem
 from ndsvrp.train.config import Recipe, Source, TrainConfig
-from ndsvrp.train.data import Batch, Share, draw_batch
-from ndsvrp.train.drawing import Ahead, Task
+from ndsvrp.train.data import Batch, BatchMaker, Share
+from ndsvrp.train.prefetch import ThreadPrefetch
 
 SOURCES = (Source(customers=(8, 16)), Source(problem="vrptw", customers=(12,), customers_per_route=(2, 4)))
 CONFIG = TrainConfig(train=Recipe(seed=3, batch=8), data=SOURCES)
@@ -38,7 +38,7 @@ class Maker:
 
 def test_every_batch_is_made_once() -> None:
     make = Maker()
-    ahead = Ahead(make)
+    ahead = ThreadPrefetch(make)
     assert [ahead.take(number).number for number in range(10)] == list(range(10))
     ahead._pool.shutdown()
     assert make.made == list(range(11)), "and one beyond, which is under way"
@@ -46,7 +46,7 @@ def test_every_batch_is_made_once() -> None:
 
 def test_after_a_jump() -> None:
     make = Maker()
-    ahead = Ahead(make)
+    ahead = ThreadPrefetch(make)
     assert [ahead.take(number).number for number in (0, 1, 7, 8, 3)] == [0, 1, 7, 8, 3]
     ahead.close()
 
@@ -70,11 +70,11 @@ def test_small_batches_of_large_instances() -> None:
     config = replace(CONFIG, train=replace(CONFIG.train, batch_customers=64))
     seen = set()
     for number in range(6):
-        whole, plain = Task(config, Share.of(8, 0, 1))(number), draw_batch(SOURCES, 3, number, Share.of(8, 0, 1))
+        whole, plain = (BatchMaker(each, Share.of(8, 0, 1))(number) for each in (config, CONFIG))
         count = {8: 8, 16: 4, 12: 4}[whole.customers]
         assert whole.share.batch == len(whole.problems) == count
         assert all(map(same, whole.problems, plain.problems)), "the first ones of a whole batch"
-        shares = [Task(config, Share.of(8, rank, 2))(number) for rank in (0, 1)]
+        shares = [BatchMaker(config, Share.of(8, rank, 2))(number) for rank in (0, 1)]
         together = [problem for share in shares for problem in share.problems]
         assert all(map(same, together, whole.problems)) and len(together) == count
         assert [share.first for share in shares] == [8 * number, 8 * number + count // 2]

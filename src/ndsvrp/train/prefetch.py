@@ -1,31 +1,28 @@
-"""Batches made ahead of their time, so that training does not wait for them."""
+"""Batches that are made before they are needed, so that training does not wait for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from typing import Protocol
 
-from ndsvrp.train.config import TrainConfig
-from ndsvrp.train.data import Batch, Make, Share, draw_batch, instances
-
-
-@dataclass(frozen=True)
-class Task:
-    """How batches are made."""
-
-    config: TrainConfig
-    share: Share
-    make: Make = instances
-
-    def __call__(self, number: int) -> Batch:
-        """Batch `number` of the run."""
-        recipe = self.config.train
-        return draw_batch(self.config.data, recipe.seed, number, self.share, recipe.batch_customers, self.make)
+from ndsvrp.train.data import Batch
 
 
-class Ahead:
-    """Batches in their order; the one after the one asked for is made by a thread meanwhile."""
+class Prefetch(Protocol):
+    """A source of batches."""
+
+    def take(self, number: int) -> Batch:
+        """Return the batch with this number. Any number is possible: a checkpoint may have been restored."""
+        ...
+
+    def close(self) -> None:
+        """Make no more batches."""
+        ...
+
+
+class ThreadPrefetch:
+    """A thread makes the batch that follows the last one taken."""
 
     def __init__(self, make: Callable[[int], Batch]) -> None:
         self._make = make
@@ -33,7 +30,7 @@ class Ahead:
         self._coming: dict[int, Future[Batch]] = {}
 
     def take(self, number: int) -> Batch:
-        """This batch. Others than the one that follows it are forgotten: a checkpoint was restored meanwhile."""
+        """Return the batch with this number, and begin the next one."""
         wanted = (number, number + 1)
         for late in self._coming.keys() - set(wanted):
             self._coming.pop(late).cancel()
@@ -43,24 +40,26 @@ class Ahead:
         return self._coming.pop(number).result()
 
     def close(self) -> None:
-        """No more batches."""
+        """Make no more batches."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Launched:
-    """The same on a GPU, which makes them: the next one is launched before this one is handed out, so that what the CPU
-    has to know of a batch has arrived long before it is asked for."""
+class GpuPrefetch:
+    """A GPU makes batches: the next one is launched before this one is returned.
+
+    So the few numbers of a batch that the CPU needs have arrived long before they are used.
+    """
 
     def __init__(self, make: Callable[[int], Batch]) -> None:
         self._make = make
         self._next: Batch | None = None
 
     def take(self, number: int) -> Batch:
-        """This batch, also after a jump."""
+        """Return the batch with this number, and launch the next one."""
         batch = self._next if self._next is not None and self._next.number == number else self._make(number)
         self._next = self._make(number + 1)
         return batch
 
     def close(self) -> None:
-        """No more batches."""
+        """Make no more batches."""
         self._next = None
