@@ -36,8 +36,13 @@ enum Chance : u32 {};  // a probability times 2^32
 // Structs that Python reads or writes are declared as lists of fields: NDS_STRUCT makes the struct
 // and `each_field(S*, call)`, which calls call.operator()<type>(name, offset) for each field. The
 // binding derives layouts for Python from it, and kernels compare them.
+#if defined(__CUDACC_RTC__)  // NVRTC has no offsetof
+  #define NDS_OFFSET(S, name) u64(__INTADDR__(&((S*)0)->name))
+#else
+  #define NDS_OFFSET(S, name) __builtin_offsetof(S, name)
+#endif
 #define NDS_MEMBER(type, name) type name;
-#define NDS_VISIT(type, name) call.template operator()<type>(#name, __builtin_offsetof(S, name));
+#define NDS_VISIT(type, name) call.template operator()<type>(#name, NDS_OFFSET(S, name));
 #define NDS_STRUCT(Name, FIELDS)                                      \
   struct Name {                                                       \
     FIELDS(NDS_MEMBER)                                                \
