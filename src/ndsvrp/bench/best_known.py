@@ -42,7 +42,7 @@ def _objective(problem: Problem) -> tuple[bool, bool]:
     return problem.has_windows, problem.has_prizes
 
 
-_FEATURES = {  # (windows, prizes) of the sets
+_OBJECTIVES = {  # (windows, prizes) of the sets
     "X": (False, False),
     "Solomon": (True, False),
     "HG1000": (True, False),
@@ -55,14 +55,7 @@ def _values() -> dict[tuple[str, int, Metric, tuple[bool, bool]], BestKnown]:
     values = {}
     text = files(__package__).joinpath("best_known.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(text.splitlines()):
-        value = BestKnown(
-            row["set"],
-            row["name"],
-            int(row["customers"]),
-            float(row["cost"]),
-            Metric(row["metric"]),
-            row["date"],
-            row["source"],
-        )
-        values[value.name.lower(), value.customers, value.metric, _FEATURES[value.set]] = value
+        customers, cost, metric = int(row["customers"]), float(row["cost"]), Metric(row["metric"])
+        value = BestKnown(row["set"], row["name"], customers, cost, metric, row["date"], row["source"])
+        values[value.name.lower(), customers, metric, _OBJECTIVES[value.set]] = value
     return values

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -64,18 +64,11 @@ def _name_unserved(error: NoSolutionError) -> str:
 _show_other_warning = warnings.showwarning
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     if issubclass(category, NdsWarning):
         _complain(f"warning: {message}", 0)
     else:
-        _show_other_warning(message, category, filename, lineno, file, line)
+        _show_other_warning(message, category, *where, **more)
 
 
 def _print_version(asked: bool) -> None:

@@ -28,20 +28,14 @@ def improve_start(
     If the fleet is limited, first insert all customers greedily, which uses few vehicles. Then, for so many rounds,
     remove a quarter at random and insert it into any route. The rounds may have an earlier deadline.
     """
-    largest = max(problem.customers for problem in state.problems)
-    chains = len(state.problem_of)
+    largest, chains = max(problem.customers for problem in state.problems), len(state.problem_of)
     if any(problem.vehicles is not None for problem in state.problems):
-        all_customers = Recipe(rule="random", removals=largest, all_routes=True)
-        engine.improve(state, all_customers, None, _zero(chains, 1), seed, ITERATION, deadline=deadline)
+        everything = Recipe(rule="random", removals=largest, all_routes=True)
+        engine.improve(state, everything, None, np.zeros((chains, 1)), seed, ITERATION, deadline=deadline)
     if rounds:
         quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True)
-        engine.improve(
-            state, quarter, None, _zero(chains, rounds), seed, ITERATION + 1, deadline=rounds_deadline or deadline
-        )
-
-
-def _zero(chains: int, steps: int) -> npt.NDArray[np.float64]:
-    return np.broadcast_to(0.0, (chains, steps))
+        zero = np.broadcast_to(0.0, (chains, rounds))
+        engine.improve(state, quarter, None, zero, seed, ITERATION + 1, deadline=rounds_deadline or deadline)
 
 
 def start(
@@ -52,10 +46,9 @@ def start(
     *,
     rounds: int = 100,
     init: Solution | None = None,
-    first: int = 0,
 ) -> State:
     """Return first solutions, improved unless given."""
-    state: State = engine.start(problems, problem_of, init, first=first)
+    state: State = engine.start(problems, problem_of, init)
     if init is None:
         improve_start(engine, state, seed, rounds)
     return state
