@@ -17,7 +17,7 @@ TINY = NetworkConfig(
 
 
 def tiny_network(seed: int = 0, config: NetworkConfig = TINY) -> Network:
-    """Weights that follow from the seed; nobody else's random numbers are touched."""
+    """Return weights that depend on the seed only; global random numbers are untouched."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Network(config)

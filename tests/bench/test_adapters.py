@@ -1,4 +1,4 @@
-"""PyVRP and HGS on tiny instances: their solutions, judged by `check`."""
+"""PyVRP and HGS on tiny instances: their solutions, checked."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from ndsvrp.problem import Problem
 pytest.importorskip("pyvrp")
 pytest.importorskip("hygese")
 
-# Two pairs of customers, left and right of the depot; a vehicle takes two. Best: each pair on a route of its own.
+# Two pairs of customers, left and right of the depot; a vehicle takes two. Best: one route per pair.
 CROSS = Problem(
     coordinates=np.array([[0.5, 0.5], [0.0, 0.5], [-0.0, 1.0], [1.0, 0.5], [1.0, 0.0]]),
     demand=[0, 1, 1, 1, 1],

@@ -131,7 +131,7 @@ def test_unknown_parts_are_refused() -> None:
 
 
 def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mean costs of the first instances, judged by name; the policy beside related removal."""
+    """Mean costs of the first instances with their bars; the policy compared with related removal."""
     calls = []
 
     def run(path: Path, solvers: list[str], seconds: float, which: str, seed: int, **more: Any) -> list[dict[str, Any]]:

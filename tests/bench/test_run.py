@@ -1,4 +1,4 @@
-"""The runner, with solvers that do as told."""
+"""The runner, with fake solvers."""
 
 import json
 import os

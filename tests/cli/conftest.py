@@ -1,4 +1,4 @@
-"""The command, within this process and in one of its own."""
+"""Run the command in this process, or in a new one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def nds():
 
 @pytest.fixture
 def start_nds():
-    """Start a command line in a process of its own, which takes SIGINT as a terminal's would."""
+    """Start a command line in a new process that receives SIGINT as from a terminal."""
     children = []
 
     def start(*args):

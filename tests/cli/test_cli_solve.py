@@ -40,7 +40,7 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     nds("check", instance, out)
 
 
-def test_same_seed_same_routes_whatever_the_threads(nds, instance, tmp_path):
+def test_same_seed_same_routes_for_any_threads(nds, instance, tmp_path):
     files = [tmp_path / f"{i}.sol" for i in range(3)]
     for file, threads, seed in zip(files, (1, 2, 1), (1, 1, 2), strict=True):
         nds("solve", instance, "--iterations", 3, "--chains", 2, "--threads", threads, "--seed", seed, "--out", file)
@@ -117,10 +117,10 @@ def test_set_is_solved_one_by_one(nds, data, tmp_path):
     for index, row in enumerate(rows):
         problem = ndsvrp.read(data / "sets/pcvrp100.npz", index=index)
         solution, cost = read_solution(out / f"{index:04d}.sol")
-        judged = ndsvrp.check(problem, solution)
-        assert judged.feasible
-        assert float(row["cost"]) == cost == pytest.approx(judged.cost)
-        assert int(row["unserved"]) == len(judged.unserved)
+        checked = ndsvrp.check(problem, solution)
+        assert checked.feasible
+        assert float(row["cost"]) == cost == pytest.approx(checked.cost)
+        assert int(row["unserved"]) == len(checked.unserved)
         costs.append(cost)
     assert [told["cost"] for told in json.loads(report.read_text())] == costs
     assert f"mean cost {sum(costs) / 2:.4f}".rstrip("0") in answer.stdout
@@ -259,7 +259,7 @@ def test_interrupted_before_the_search(start_nds, data, tmp_path):
 
 
 @pytest.mark.slow
-def test_nobody_reading_does_not_lose_the_result(start_nds, instance, tmp_path):
+def test_a_closed_pipe_does_not_lose_the_result(start_nds, instance, tmp_path):
     out = tmp_path / "a.sol"
     child = start_nds("solve", instance, "--time", 1.5, "--out", out)
     child.stdout.close()

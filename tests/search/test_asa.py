@@ -1,4 +1,4 @@
-"""The search on an engine that only notes what it is told: exchange, temperatures, trace."""
+"""The search on fake engines that record their calls: exchange, temperatures, trace, pipelining."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_trace_has_what_an_interrupted_iteration_found() -> None:
 
 
 class OnGpuFor40Ms(Ruin):
-    """A network on a GPU: a call takes 40 ms by the clock of the test, whatever the deadline."""
+    """A network on a GPU: a call takes 40 ms by the clock of the test, also after the deadline."""
 
     on_device = True
 
@@ -166,11 +166,11 @@ class OnGpuFor40Ms(Ruin):
 @pytest.mark.parametrize(
     ("seconds", "iterations", "ends"),
     [
-        (0.35, 4, 0.35),  # there is time for the network once more, and for some of the rest
+        (0.35, 4, 0.35),  # enough time for one more call, and for some reconstructions
         (0.25, 3, 0.25),
         (0.23, 2, 0.20),  # the network would end after the deadline
         (0.21, 2, 0.20),
-        (0.03, 1, 0.04),  # nobody knows yet how long it takes
+        (0.03, 1, 0.04),  # its duration is not known yet
     ],
 )
 def test_a_network_on_a_gpu_is_not_begun_too_late(
@@ -205,7 +205,7 @@ class Gpu(FakeEngine):
     def __init__(self, clock: list[float], steps: float | list[float] = 0.06) -> None:
         super().__init__([5.0])
         self.clock, self.steps, self.free = clock, steps, clock[0]
-        self.idle: list[float] = []  #: seconds that the GPU had nothing to do, before each network
+        self.idle: list[float] = []  #: idle seconds of the GPU before each network
         self.networks: list[float] = []  #: when each ended
         self.ended: list[float] = []  #: when all that was launched before each snapshot was done
         self.state.snapshot = self.snapshot  # type: ignore[method-assign]
@@ -238,7 +238,7 @@ class Gpu(FakeEngine):
 
 
 class Silent(Ruin):
-    """One that does not say how long it takes."""
+    """A ruin without a duration estimate."""
 
     on_device = True
 
@@ -250,7 +250,7 @@ class Silent(Ruin):
 
 
 class OnGpu(Silent):
-    """One that does."""
+    """A ruin with one."""
 
     def expected_seconds(self) -> float:
         return 0.04
@@ -270,8 +270,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_gpu_has_always_something_to_do(clock: list[float]) -> None:
-    """But for the first two iterations: 1 ms for launching."""
+def test_a_gpu_is_never_idle(clock: list[float]) -> None:
+    """Except for the first two iterations: 1 ms for launching."""
     gpu = Gpu(clock)
     search = search_on(gpu, iterations=9)
     told: list[tuple[int, int]] = []
@@ -284,7 +284,7 @@ def test_a_gpu_has_always_something_to_do(clock: list[float]) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"patience": 50}, {"target": 1.0}])
-def test_what_results_can_end_is_not_ahead_of_them(clock: list[float], limits: Any) -> None:
+def test_searches_that_results_can_end_do_not_run_ahead(clock: list[float], limits: Any) -> None:
     gpu = Gpu(clock)
     assert search_on(gpu, iterations=9, **limits).run() == "iterations"
     assert gpu.idle == pytest.approx([0.001] * 9)
@@ -293,8 +293,7 @@ def test_what_results_can_end_is_not_ahead_of_them(clock: list[float], limits: A
 @pytest.mark.parametrize("seconds", np.arange(0.2, 1.5, 0.037).tolist())
 @pytest.mark.parametrize("steps", [0.06, 0.004, [0.06, 0.06, 0.06, 0.09], [0.06, 0.06, 0.09, 0.03]])
 def test_an_iteration_ahead_ends_in_time(clock: list[float], seconds: float, steps: Any) -> None:
-    """Whatever the limit, and also where iterations get longer or shorter: no network ends after it, none is waited for
-    that would, and as much of the time is used as without being ahead."""
+    """No network ends after the limit, also if iterations get longer or shorter, and no time is wasted before it."""
     gpu = Gpu(clock, steps)
     search = search_on(gpu, seconds=seconds)
     assert search.run() == "time"
@@ -302,10 +301,10 @@ def test_an_iteration_ahead_ends_in_time(clock: list[float], seconds: float, ste
     assert max(gpu.ended) <= 100.0 + seconds + 1e-9
     assert clock[0] <= 100.0 + seconds + 0.0011
     assert clock[0] >= 100.0 + seconds - 0.041 - 1e-9, "there was no time for the network"
-    assert sum(idle > 1e-9 for idle in gpu.idle) <= 6, "the first and the last ones"
+    assert sum(idle > 1e-9 for idle in gpu.idle) <= 6, "only the first and the last ones"
 
 
-def test_who_does_not_say_how_long_is_not_asked_ahead(clock: list[float]) -> None:
+def test_without_a_duration_estimate_no_call_runs_ahead(clock: list[float]) -> None:
     """Two of its calls could end after the limit; without a limit nothing can."""
     gpu = Gpu(clock)
     assert search_on(gpu, Silent, seconds=1.0).run() == "time"
@@ -323,7 +322,7 @@ def test_rules_end_in_time(clock: list[float]) -> None:
 
 
 def test_an_interruption_while_waiting(clock: list[float]) -> None:
-    """Nothing is forgotten: the iteration that was waited for, and the one after it."""
+    """The traces have the iteration that was waited for, and the one after it."""
     gpu = Gpu(clock)
     search = search_on(gpu, iterations=9)
     snapshot, costs = gpu.snapshot, iter([5.0, 4.0, 3.0, 2.0, 1.0])

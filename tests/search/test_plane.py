@@ -161,4 +161,4 @@ def test_deterministic() -> None:
     far = between(np.random.default_rng(3).random((20, 2)))
     state = np.random.get_state()[1].copy()
     assert np.array_equal(plane(by(far)), plane(by(far.copy())))
-    assert np.array_equal(np.random.get_state()[1], state), "nobody's random numbers are used up"
+    assert np.array_equal(np.random.get_state()[1], state), "the global random numbers are untouched"

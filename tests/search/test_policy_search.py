@@ -1,4 +1,4 @@
-"""The paper's search with a policy in it, learned or of one's own; networks here have learned nothing."""
+"""The paper's search with a policy: an untrained network, or your own function."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_four_customers_are_solved() -> None:
 
 
 @pytest.mark.parametrize("variant", ["cvrp", "pcvrptw"])
-def test_same_seed_same_result_whatever_the_threads(variant: str) -> None:
+def test_same_seed_same_result_for_any_threads(variant: str) -> None:
     problem, apart = generate(variant, 25, seed=1)[0], Solution([c] for c in range(1, 26))
     iterate = partial(search, problem, init=apart)  # a way to go: the best is not found at once
     first = course(iterate(threads=1))
@@ -100,7 +100,7 @@ def test_same_seed_same_result_whatever_the_threads(variant: str) -> None:
         assert course(iterate(threads=threads)) == first
     torch.set_num_threads(2)
     try:
-        assert course(iterate(threads=2)) == first, "nor whatever torch would like"
+        assert course(iterate(threads=2)) == first, "also not on the threads of torch"
     finally:
         torch.set_num_threads(1)
     assert course(iterate(seed=2)) != first
@@ -152,8 +152,8 @@ def test_reported_as_it_goes() -> None:
     assert told[-1].best == pytest.approx(result.cost)
 
 
-def test_what_a_policy_is_shown() -> None:
-    """A function of one's own gets coordinates in the unit square, as augmented, and the solutions as they are."""
+def test_what_a_ruin_reads() -> None:
+    """A function gets augmented coordinates in the unit square, and the current solutions."""
     problem = generate("cvrp", 12, seed=1)[0]
     seen: list[RuinRequest] = []
 

@@ -1,4 +1,4 @@
-"""From a problem to a result: why it stops, that it is feasible, that nothing but the arguments decides it."""
+"""From a problem to a result: it is feasible, stops for the right reason, and depends on the arguments only."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def uniform(customers: int, seed: int = 0, **fields: Any) -> Problem:
 
 
 def cheapest(problem: Problem) -> float:
-    """By trying everything: all orders of all customers, cut into routes in all ways, with anybody left out."""
+    """Return the best cost by brute force: all subsets and orders of customers, cut into routes in all ways."""
     n, best = problem.customers, np.inf
     for count in range(n + 1):
         for order in itertools.permutations(range(1, n + 1), count):
@@ -136,7 +136,7 @@ def test_time_for_one_customer(solver: str) -> None:
     began = time.perf_counter()
     result = solve(problem, time=0.4, solver=solver)
     assert result.stopped == "time"
-    assert 0.4 <= result.seconds <= time.perf_counter() - began < 0.4 + 0.5  # 0.1 on a machine of our own
+    assert 0.4 <= result.seconds <= time.perf_counter() - began < 0.4 + 0.5  # 0.1 on an idle machine
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_time_for_many_customers() -> None:
     problem.length(0, 1)
     result = solve(problem, time=1.0, seed=1)
     assert result.stopped == "time"
-    assert 1.0 <= result.seconds < 1.0 + 0.6  # 0.1 on a machine of our own
+    assert 1.0 <= result.seconds < 1.0 + 0.6  # 0.1 on an idle machine
     assert result.report.feasible
     assert result.iterations > 0
 
@@ -355,7 +355,7 @@ def test_settings_take_numbers_of_numpy() -> None:
 
 
 def test_preset_paper() -> None:
-    """Exactly M = 15 customers are taken out: a rule that goes by `removals`. `auto` means the solver nds."""
+    """The rule removes exactly M = 15 customers. `auto` means the solver nds."""
     problem = uniform(20)
     for solver in ("auto", "nds"):
         chosen = Solver(preset="paper", solver=solver).plan(problem)

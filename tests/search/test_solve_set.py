@@ -1,4 +1,4 @@
-"""Several problems at once: each goes the way it would go alone, and gets its share."""
+"""Several problems at once: each takes the course it would take alone, with its share of the time."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_an_interruption_ends_the_rest() -> None:
     assert all(r.iterations == 2 for r in results if isinstance(r, Result))
 
 
-def test_own_functions_see_one_problem_at_a_time() -> None:
+def test_functions_get_one_problem_at_a_time() -> None:
     seen: list[RuinRequest] = []
 
     def ruin(request: RuinRequest) -> np.ndarray:
@@ -136,7 +136,7 @@ def test_own_functions_see_one_problem_at_a_time() -> None:
     assert [course(r) for r in results] == [course(solve(p, **SHORT, solver="nds", ruin=ruin)) for p in problems]
 
 
-def test_batched_functions_see_all() -> None:
+def test_batched_ruins_get_all_problems() -> None:
     problems, seen = generate("cvrp", 12, count=2, seed=1), []
 
     class First(Ruin):
@@ -176,7 +176,7 @@ def test_the_policy_takes_a_batch(variant: str) -> None:
     assert [course(r) for r in solve_set(problems, **SHORT | more)] == [course(r) for r in results]
 
 
-def test_matrices_are_shown_to_the_policy_one_by_one() -> None:
+def test_the_policy_gets_problems_with_a_matrix_one_by_one() -> None:
     torch.manual_seed(0)
     nodes = np.arange(13)
     problems = [
@@ -188,8 +188,8 @@ def test_matrices_are_shown_to_the_policy_one_by_one() -> None:
     assert [course(r) for r in results] == [course(solve(p, **SHORT | more)) for p in problems]
 
 
-def test_a_gpu_is_made_ready_before_the_clock_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rehearsal goes through all that a search does, and leaves nothing behind in it."""
+def test_a_gpu_is_prepared_before_the_clock_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rehearsal does all that a search does, and does not affect it."""
     calls: list[tuple[int, int]] = []
 
     class Slow(CpuEngine):
@@ -213,7 +213,7 @@ def test_a_gpu_is_made_ready_before_the_clock_runs(monkeypatch: pytest.MonkeyPat
     assert calls[0][1] == 1 and calls[2][1] == 100
 
 
-def test_whatever_is_refused_is_refused_before_anything_is_searched() -> None:
+def test_refusals_come_before_the_first_search() -> None:
     """No result is lost to a problem that comes later."""
     seen: list[Any] = []
     problems = [generate("cvrp", 20, seed=1)[0], generate("pcvrptw", 20, seed=1)[0]]
@@ -223,12 +223,12 @@ def test_whatever_is_refused_is_refused_before_anything_is_searched() -> None:
 
 
 def test_an_interrupt_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that comes while a batch is judged."""
-    judged: list[Any] = []
+    """Also one that comes while a batch is checked."""
+    checked: list[Any] = []
 
     def check(problem: Any, solution: Any) -> Any:
-        judged.append(problem)
-        if len(judged) == 2:
+        checked.append(problem)
+        if len(checked) == 2:
             raise KeyboardInterrupt
         return plain_check(problem, solution)
 

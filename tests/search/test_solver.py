@@ -1,4 +1,4 @@
-"""The solver: a plan is opened once, whatever is solved with it."""
+"""The solver opens a plan once, for any number of problems."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_the_larger_share_counts(clock: list[float]) -> None:
 def test_target(clock: list[float]) -> None:
     b = budget(clock, iterations=100, target=7.0)
     assert [b.reason(after(1, 7.1)), b.reason(after(2, 7.0)), b.reason(after(3, 6.0))] == [None, "target", "target"]
-    assert b.reason(after(4, 5.0, unserved=1)) is None, "a solution that leaves somebody out reaches no target"
+    assert b.reason(after(4, 5.0, unserved=1)) is None, "a solution with unserved customers reaches no target"
 
 
 def test_patience(clock: list[float]) -> None:
