@@ -7,16 +7,13 @@ inputs, of arrays in `.npz` sets and of lines in `nds info`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ndsvrp.constraints.base import Constraint, Field, Input, Violation, Visits, refuse
 from ndsvrp.constraints.capacity import CAPACITY
 from ndsvrp.constraints.fleet import FLEET
 from ndsvrp.constraints.prizes import PRIZES
 from ndsvrp.constraints.time_windows import TIME_WINDOWS
-
-if TYPE_CHECKING:
-    from ndsvrp.problem import Problem
 
 __all__ = [
     "CAPACITY", "CONSTRAINTS", "FIELDS", "FLEET", "PRIZES", "TIME_WINDOWS", "Constraint", "Field", "Input",
@@ -27,6 +24,6 @@ CONSTRAINTS: tuple[Constraint, ...] = (CAPACITY, TIME_WINDOWS, PRIZES, FLEET)
 FIELDS = tuple(field for constraint in CONSTRAINTS for field in constraint.fields)
 
 
-def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
-    """Return the constraints that a problem has."""
+def constraints_of(problem: Any) -> tuple[Constraint, ...]:
+    """Return the constraints that a problem, or a batch of problems, has."""
     return tuple(constraint for constraint in CONSTRAINTS if constraint.present(problem))

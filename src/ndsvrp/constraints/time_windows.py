@@ -123,7 +123,7 @@ class TimeWindows(Constraint):
             # The halves make up for the rounding of the travel times to and from a customer.
             fields["ready"] = ticks.times(xp.clip(_since_opening(problem)[..., 0], 0.0, None), xp.ceil)
             fields["due"] = ticks.times(_due(ticks), lambda due: xp.floor(due - 0.5))
-        if problem.has_times:
+        if ticks.has_times:
             service = xp.zeros_like(problem.demand) if problem.service is None else problem.service
             fields["service"] = ticks.times(service, lambda service: xp.ceil(service + 0.5))
             fields["service"][..., 0] = 0

@@ -10,22 +10,20 @@ multiplies by its inverse: never done here but with powers of two.)
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ndsvrp.constraints.prizes import DEAR
-from ndsvrp.constraints.time_windows import EVER
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.placement import Shape
 from ndsvrp.engine.structs import INSTANCE
-from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN
+from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN, Ticks
 from ndsvrp.engine.upload import Upload, UploadGroup, kind_of, near_by_points, room_of
 from ndsvrp.generate.instances import Instances
-from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY
 
 FIELDS: Any = INSTANCE.fields  # type and place of each
 KINDS = {"i4": torch.int32, "u8": torch.int64, "f4": torch.float32, "f8": torch.float64}
@@ -44,7 +42,7 @@ def pack_drawn(device: Device, drawn: Instances, neighbours: int) -> Callable[[]
     numbers that the CPU has to know. device: a `Device`. There are no sort orders: nobody in training asks for them."""
     (count, nodes), where = drawn.demand.shape, drawn.demand.device
     n = nodes - 1
-    ticks = _Ticks(drawn)
+    ticks = BatchTicks(drawn)
     arrays = ticks.arrays()
     near = near_by_points(torch, arrays["x"], arrays["y"], min(neighbours, n - 1))
     arrays["near"] = near.flatten(1)
@@ -54,10 +52,10 @@ def pack_drawn(device: Device, drawn: Instances, neighbours: int) -> Callable[[]
         used += count * places[name][1]
     block = torch.zeros(used, dtype=torch.uint8, device=where)
     number = torch.arange(count, device=where)
-    windows = drawn.windows is not None
+    exact = "xd" in arrays
     fields: dict[str, Any] = {
-        "n": n, "capacity": drawn.capacity, "vehicles": n, "scale": 1.0, "box_margin": ticks.box_margin(),
-        "whole_scale": float(windows), "whole_shift": 0.5 * windows, "near_count": near.shape[2],
+        "n": n, "capacity": drawn.capacity, "vehicles": n, "scale": 1.0, "box_margin": ticks.error_margin(),
+        "whole_scale": float(exact), "whole_shift": 0.5 * exact, "near_count": near.shape[2],
     }  # fmt: skip
     for name, (begin, room) in places.items():
         rows = block[begin : begin + count * room].view(arrays[name].dtype).view(count, -1 if room else 0)
@@ -70,7 +68,7 @@ def pack_drawn(device: Device, drawn: Instances, neighbours: int) -> Callable[[]
     customer = torch.arange(1, nodes, dtype=torch.int32, device=where)
     tours = torch.stack([customer, torch.zeros_like(customer)], dim=1).view(1, 2 * n).repeat(count, 1)
     lengths = torch.full((count,), 2 * n, dtype=torch.int32, device=where)
-    known = device.read(torch.cat([ticks.per_unit, ticks.routes().double()]))
+    known = device.read(torch.cat([ticks.per_unit[:, 0], ticks.routes().double()]))
 
     def packed() -> Upload:
         *_, longest, typical = numbers = known()
@@ -82,55 +80,48 @@ def pack_drawn(device: Device, drawn: Instances, neighbours: int) -> Callable[[]
     return packed
 
 
-class _Ticks:
-    """`Ticks` of a batch."""
+@dataclass(frozen=True, eq=False)
+class BatchTicks(Ticks):
+    """The numbers of drawn instances as an engine takes them. Constraints with a generator convert their own."""
 
-    def __init__(self, drawn: Instances) -> None:
-        self.drawn = drawn
-        self.low, high = drawn.box()
-        span = high - self.low
-        self.reach = torch.sqrt(span[:, 0] * span[:, 0] + span[:, 1] * span[:, 1])
-        largest = self.reach
-        if drawn.windows is not None:
-            largest = torch.maximum(largest, self.due.amax(dim=1))
-        if drawn.prize is not None:
-            largest = torch.maximum(largest, torch.minimum(drawn.prize.amax(dim=1), DEAR * self.reach))
-        mantissa, exponent = torch.frexp(largest)
-        power = (LARGEST.bit_length() - 1) - exponent.long() + (mantissa == 0.5)
-        self.per_unit = ((BIAS + power) << FRACTION).view(torch.float64)  #: (B,) powers of two
+    problem: Any  #: `Instances`
+    xp: ClassVar[Any] = torch
 
     @cached_property
-    def due(self) -> Tensor:
-        """(B, N+1) with the tolerance of `check`, and none later than a vehicle could ever be."""
-        windows, service = self.drawn.windows, self.drawn.service
-        assert windows is not None and service is not None
-        horizon = windows[:, 0, 1]
-        busy = windows[:, :, 0].amax(dim=1) + service.sum(dim=1) + windows.shape[1] * self.reach
-        return torch.minimum(windows[:, :, 1] + (NEARLY * (FLOAT_TOLERANCE * horizon))[:, None], (EVER * busy)[:, None])
+    def longest(self) -> Any:
+        """(B, 1) upper bounds on all lengths."""
+        low, high = self.problem.box()
+        span = high - low
+        return torch.sqrt(span[:, :1] * span[:, :1] + span[:, 1:] * span[:, 1:])
+
+    @cached_property
+    def per_unit(self) -> Any:
+        """(B, 1) ticks per unit of length, time and prize: powers of two."""
+        largest = self.longest
+        for constraint in self.constraints:
+            largest = torch.clip(largest, constraint.largest_length(self), None)
+            largest = torch.clip(largest, constraint.largest_time(self), None)
+        mantissa, exponent = torch.frexp(largest)
+        power = (LARGEST.bit_length() - 1) - exponent.long() + (mantissa == 0.5)
+        return ((BIAS + power) << FRACTION).view(torch.float64)
 
     def arrays(self) -> dict[str, Tensor]:
-        """What a record points to, (B, N+1) each."""
-        drawn, per_unit = self.drawn, self.per_unit[:, None]
-        points = (drawn.coordinates - self.low[:, None]) * per_unit[..., None]
-        arrays = {"demand": drawn.demand, "x": points[..., 0].float(), "y": points[..., 1].float()}
-        if drawn.windows is not None and drawn.service is not None:
-            service = torch.ceil(drawn.service * per_unit + 0.5)
-            service[:, 0] = 0.0
-            arrays["ready"] = torch.ceil(drawn.windows[:, :, 0] * per_unit)
-            arrays["due"], arrays["service"] = torch.floor(self.due * per_unit - 0.5), service
-        if drawn.prize is not None:
-            arrays["prize"] = torch.round(torch.minimum(drawn.prize, LARGEST / per_unit) * per_unit)
-        whole = {name: array if name in "xy" else array.to(torch.int32) for name, array in arrays.items()}
-        return whole if drawn.windows is None else {**whole, "xd": points[..., 0], "yd": points[..., 1]}
+        """Return what the native instances point to, (B, N+1) each."""
+        low, _ = self.problem.box()
+        x, y = ((self.problem.coordinates - low[:, None]) * self.per_unit[..., None]).unbind(-1)
+        arrays = {"demand": self.problem.demand.to(torch.int32), "x": x.float(), "y": y.float()}
+        for constraint in self.constraints:
+            arrays |= constraint.native(self) if constraint.generator else {}
+        return {**arrays, "xd": x, "yd": y} if self.has_times else arrays
 
-    def box_margin(self) -> Tensor:
-        """(B,)."""
-        return MARGIN + (self.reach * self.per_unit * COARSE).long()
+    def error_margin(self) -> Any:
+        """Return (B,) `Ticks.box_margin`."""
+        return MARGIN + (self.longest * self.per_unit * COARSE)[:, 0].long()
 
     def routes(self) -> Tensor:
-        """(2,): `longest_route` and `typical_route` of those that have the most."""
-        n, capacity = self.drawn.customers, self.drawn.capacity
-        carried = self.drawn.demand[:, 1:].sort(dim=1).values.cumsum(dim=1)
+        """Return (2,) the largest `longest_route` and `typical_route`."""
+        n, capacity = self.problem.customers, self.problem.capacity
+        carried = self.problem.demand[:, 1:].sort(dim=1).values.cumsum(dim=1)
         longest = (carried <= capacity[:, None]).sum(dim=1)
         full = torch.clamp((carried[:, -1] + capacity - 1) // capacity, min=1)
         return torch.stack([longest, (n + full - 1) // full]).amax(dim=1)

@@ -43,6 +43,11 @@ class Ticks:
         return constraints_of(self.problem)
 
     @cached_property
+    def has_times(self) -> bool:
+        """Whether feasibility depends on travel and service times."""
+        return any(constraint.limits_times for constraint in self.constraints)
+
+    @cached_property
     def fields(self) -> dict[str, Any]:
         """The fields of the native `Instance` that the constraints fill; None: not used."""
         return {name: value for constraint in CONSTRAINTS for name, value in constraint.native(self).items()}
@@ -62,7 +67,7 @@ class Ticks:
     def per_unit(self) -> float:
         """Ticks per unit of length and prize."""
         parts = [self.longest, *(constraint.largest_length(self) for constraint in self.constraints)]
-        if self.problem.has_times and self.problem.duration is None:
+        if self.has_times and self.problem.duration is None:
             parts.append(self._largest_time)
         largest, metric = max(float(np.max(part)) for part in parts), self.problem.metric
         if not metric.is_integer:
@@ -105,12 +110,12 @@ class Ticks:
 
     def lengths(self, values: Floats) -> Ints:
         """Return lengths or prizes in ticks, to the nearest."""
-        return _int32(np.rint(values * self.per_unit))
+        return self._int32(self.xp.round(values * self.per_unit))
 
     def times(self, values: Floats, rounding: Callable[[Floats], Floats]) -> Ints:
         """Return times in ticks; `rounding` applies to float times, whole ones are exact."""
         ticks = values * self.per_time
-        return _int32(np.rint(ticks) if self.problem.has_whole_times else rounding(ticks))
+        return self._int32(self.xp.round(ticks) if self.problem.has_whole_times else rounding(ticks))
 
     def travel_time(self, a: Nodes, b: Nodes) -> Nodes:
         """Return travel times in ticks, as the core computes them for a problem whose times are limited."""
@@ -148,7 +153,7 @@ class Ticks:
         if metric.is_integer:
             return float(metric.scale), 0.5 if metric in (Metric.ROUND, Metric.EXACT) else 0.0
         limited = any(constraint.limits_lengths for constraint in self.constraints)
-        return (1.0, 0.5) if limited or self.problem.has_times else None
+        return (1.0, 0.5) if limited or self.has_times else None
 
     @cached_property
     def box_margin(self) -> int:
@@ -165,7 +170,7 @@ class Ticks:
     def time_matrix(self) -> Ints | None:
         """(N+1, N+1) if there is a duration matrix and times are limited."""
         duration = self.problem.duration
-        return None if duration is None or not self.problem.has_times else _int32(np.rint(duration * self.per_time))
+        return None if duration is None or not self.has_times else self._int32(np.rint(duration * self.per_time))
 
     # --- insertion orders of SISRs -------------------------------------------------------------
 
@@ -185,6 +190,6 @@ class Ticks:
             row[1 + np.argsort(key[1:], kind="stable")] = np.arange(1, len(nodes))
         return np.array([4, *(weight for weight, _ in keys)], np.int32), ranks
 
-
-def _int32(ticks: Floats) -> Ints:
-    return np.clip(ticks, -LARGEST * 2, LARGEST * 2).astype(np.int32)
+    def _int32(self, ticks: Any) -> Ints:
+        whole: Ints = self.xp.asarray(self.xp.clip(ticks, -LARGEST * 2, LARGEST * 2), dtype=self.xp.int32)
+        return whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ndsvrp.counter_random import Words, key_of
 from ndsvrp.generate import layouts, recipes
 from ndsvrp.generate.attraction import Place, place
 from ndsvrp.generate.config import Clustered, Prizes, Uniform, Windows
+from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 from ndsvrp.variants import Variant
 
@@ -57,6 +59,9 @@ class Instances:
     windows: Array | None = None  #: (B, N+1, 2) float64
     service: Array | None = None  #: (B, N+1) float64, where there are windows
     prize: Array | None = None  #: (B, N+1) float64
+    duration: ClassVar[None] = None  #: travel times are the lengths
+    metric: ClassVar[Metric] = Metric.NONE
+    has_whole_times: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.capacity)
