@@ -11,11 +11,12 @@ import pytest
 
 import ndsvrp
 from ndsvrp.bench import limits
-from ndsvrp.cli.formatting import cost_of, number, plain_number
+from ndsvrp.cli.formatting import cost_of, plain_number
 from ndsvrp.constraints.fleet import fewest_vehicles
 from ndsvrp.metric import Metric
 from ndsvrp.records import describe
 from ndsvrp.search.settings import Settings
+from ndsvrp.text import number
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,11 +11,12 @@ import typer
 
 from ndsvrp.bench import GPU_PARTS
 from ndsvrp.bench.solvers import DEFAULT, KNOWN
-from ndsvrp.cli.formatting import console, number, say
+from ndsvrp.cli.formatting import console, say
 from ndsvrp.cli.options import RowFile, option, request_option
 from ndsvrp.cli.solve import parse_changes
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.search.planning import DEVICES, RUINS
+from ndsvrp.text import number
 
 _OWN = "Solvers of this package (sisr, nds)"
 

@@ -10,12 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from ndsvrp.constraints import CONSTRAINTS
-from ndsvrp.constraints.base import Facts as Facts
+from ndsvrp.constraints.base import Facts
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
-from ndsvrp.text import amount as amount
-from ndsvrp.text import number as number
-from ndsvrp.text import spread as spread
+from ndsvrp.text import amount
 from ndsvrp.variants import variant_of
 
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
-from ndsvrp.cli.formatting import amount, spread
 from ndsvrp.errors import NdsError
 from ndsvrp.generate import Clustered, Layout, Prizes, Uniform, Windows, generate
 from ndsvrp.generate.config import CustomerPosition, DemandKind, DepotPosition, RouteSize
 from ndsvrp.io import write_set
 from ndsvrp.io.files import check_writable
+from ndsvrp.text import amount, spread
 from ndsvrp.variants import VARIANTS
 
 Config = TypeVar("Config", Uniform, Clustered, Windows, Prizes)

@@ -9,8 +9,10 @@ import typer
 from rich.table import Table
 
 from ndsvrp import models
-from ndsvrp.cli.formatting import Facts, amount, console, number, print_facts, say
+from ndsvrp.cli.formatting import console, print_facts, say
+from ndsvrp.constraints.base import Facts
 from ndsvrp.errors import NdsError
+from ndsvrp.text import amount, number
 
 if TYPE_CHECKING:  # imports torch, which other commands do not need
     from ndsvrp.policy.model_file import ModelCard, ModelFile

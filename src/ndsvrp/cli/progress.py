@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ndsvrp.cli.formatting import amount, cost_of, say
+from ndsvrp.cli.formatting import cost_of, say
 from ndsvrp.metric import Metric
 from ndsvrp.search.result import Progress
+from ndsvrp.text import amount
 
 
 class Watch:

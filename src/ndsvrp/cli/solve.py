@@ -14,11 +14,12 @@ import numpy as np
 import typer
 
 from ndsvrp.bench.best_known import best_known
-from ndsvrp.cli.formatting import Facts, amount, console, cost_of, headline, number, plain_number, print_facts, say
+from ndsvrp.cli.formatting import console, cost_of, headline, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import Index, InstanceFile, Round, option, request_option
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Watch, watch
+from ndsvrp.constraints.base import Facts
 from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
@@ -30,6 +31,7 @@ from ndsvrp.search.result import Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.search.stopping import Limits
+from ndsvrp.text import amount, number
 
 DEFAULT_SECONDS = 30.0
 STOPPED = {

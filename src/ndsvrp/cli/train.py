@@ -10,9 +10,10 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from ndsvrp.cli.formatting import amount, console, print_facts, say
+from ndsvrp.cli.formatting import console, print_facts, say
 from ndsvrp.cli.options import option
 from ndsvrp.errors import NdsError
+from ndsvrp.text import amount
 
 if TYPE_CHECKING:
     from ndsvrp.train.run import Outcome

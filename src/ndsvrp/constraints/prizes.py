@@ -47,10 +47,11 @@ class Prizes(Constraint):
             refuse("prize", prize < 0, lambda i: f"{prize[i]:g} is negative")
 
     def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
-        return [(2, np.where(problem.required, -np.inf, -_prize(problem)))]
+        assert problem.prize is not None
+        return [(2, np.where(problem.required, -np.inf, -problem.prize))]
 
     def lost(self, problem: Problem, unserved: npt.NDArray[np.int64]) -> float:
-        return float(np.sum(_prize(problem)[unserved]))
+        return 0.0 if problem.prize is None else float(np.sum(problem.prize[unserved]))
 
     def largest_length(self, ticks: Ticks) -> Any:
         xp, longest = ticks.xp, ticks.longest
@@ -77,11 +78,6 @@ class Prizes(Constraint):
         if sum(map(len, optional)):
             facts.append(("prize", f"{summary(optional)}, in all {spread(float(np.sum(prize)) for prize in optional)}"))
         return facts
-
-
-def _prize(problem: Problem) -> Floats:
-    assert problem.prize is not None
-    return problem.prize
 
 
 PRIZES = Prizes()

@@ -81,13 +81,15 @@ class TimeWindows(Constraint):
         )
 
     def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
-        ready, due = _windows(problem).T
+        assert problem.windows is not None
+        ready, due = problem.windows.T
         return [(2, due - ready), (2, ready), (2, -due)]  # narrow first, early first, late first
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         """Yield the first stop of each route that is reached too late."""
         # Plain lists: one call of numpy per array, none per stop.
-        comparable, stops, windows = problem.comparable_times, visits.stops, _windows(problem)
+        comparable, stops, windows = problem.comparable_times, visits.stops, problem.windows
+        assert windows is not None
         ready = comparable(windows[:, 0]).tolist()
         due = (comparable(windows[:, 1]) + problem.time_tolerance).tolist()
         steps = comparable(problem.travel_time(stops[:-1], stops[1:]))
@@ -142,11 +144,6 @@ class TimeWindows(Constraint):
             ("window width", summary(widths) + share),
             ("service time", summary(service) if service else "none"),
         ]
-
-
-def _windows(problem: Problem) -> Floats:
-    assert problem.windows is not None
-    return problem.windows
 
 
 def _due(ticks: Ticks) -> Any:
