@@ -54,7 +54,7 @@ def test_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     one = gpu_search.search(problems[0], policy(), 0.3, 2, "cpu")
     assert one["what"] == "search" and one["iterations"] > 0
     # The last iteration may have been cut short.
-    assert one["value"] * 1e6 * one["seconds"] == pytest.approx(one["iterations"] * 2 * 5 * 5, abs=2 * 5 * 5)
+    assert one["value"] * 1e6 * one["seconds"] == pytest.approx(one["iterations"] * 2 * 5 * 5, abs=2 * 5 * 5 + 0.1)
     assert one["ms_per_iteration"] == pytest.approx(1e3 * one["seconds"] / one["iterations"])
     several = gpu_search.search_together(problems, policy(), 0.2, 2, "cpu")
     assert several["what"] == "search, 3 together"

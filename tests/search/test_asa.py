@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -354,3 +356,15 @@ def test_improving_the_start_takes_a_tenth_of_the_time_at_most() -> None:
     problem = generate("cvrp", 4000, seed=1)[0]
     result = solve(problem, time=0.5, seed=1, solver="nds", threads=1)
     assert result.iterations >= 1
+
+
+def test_a_search_is_freed_at_once() -> None:
+    """Without the garbage collector: the state of a search holds memory of a GPU."""
+    search = run_on(FakeEngine([5.0]))
+    freed = weakref.ref(search)
+    gc.disable()
+    try:
+        del search
+        assert freed() is None
+    finally:
+        gc.enable()

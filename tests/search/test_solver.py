@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from ndsvrp import NdsError, Result, Solver, generate, models, solve, solve_set
 from ndsvrp.cli import app
 from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.search.planning import Request
 from tiny_models import save_tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -100,3 +101,8 @@ def test_the_plan_is_in_the_result() -> None:
 def test_unknown_limits_are_refused() -> None:
     with pytest.raises(NdsError, match="unknown limit 'seconds': one of time, iterations, patience, target"):
         Solver().solve(generate("cvrp", 5)[0], seconds=1)  # type: ignore[call-arg]
+
+
+def test_a_request_or_options() -> None:
+    with pytest.raises(NdsError, match="a request or options, not both"):
+        Solver(Request(), chains=2)

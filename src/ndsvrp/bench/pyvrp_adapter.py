@@ -148,12 +148,8 @@ class PyVRP:
         result = pyvrp.solve(data, stop, seed=seed, collect_stats=False, display=False)
         spent = time.perf_counter() - started
         routes = [[step.idx + 1 for step in route if step.is_client()] for route in result.best.routes()]
-        settings = {
-            "parameters": "default",
-            "cost_scale": ticks.cost_scale,
-            "time_scale": ticks.time_scale,
-            "iterations": result.num_iterations,
-        }
+        settings = {"parameters": "default", "cost_scale": ticks.cost_scale, "time_scale": ticks.time_scale}
+        settings["iterations"] = result.num_iterations
         return Answer(Solution(route for route in routes if route), spent, settings)
 
 

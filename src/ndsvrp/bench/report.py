@@ -52,21 +52,13 @@ def _lines(block: dict[str, dict[str, Row]]) -> list[Line]:
         first = [block[takers[0]][name] for name in common] if takers else []
         known = [row["gap"] for row in mine if row["gap"] is not None]
         some = next(iter(by.values()))
+        versions = ", ".join(dict.fromkeys(row["solver_version"] for row in by.values()))
+        to_first = _mean([_gap(a["cost"], b["cost"]) for a, b in zip(mine, first, strict=False)])
+        cost, seconds = _mean([row["cost"] for row in mine]), _mean([row["seconds"] for row in mine])
         lines.append(
-            Line(
-                set=some["set"],
-                solver=solver,
-                version=", ".join(dict.fromkeys(row["solver_version"] for row in by.values())),
-                budget=some["budget"],
-                solved=len(solved[solver]),
-                runs=len(by),
-                compared=len(mine),
-                cost=_mean([row["cost"] for row in mine]),
-                to_first=_mean([_gap(a["cost"], b["cost"]) for a, b in zip(mine, first, strict=False)]),
-                to_best_known=_mean(known) if len(known) == len(mine) else None,
-                seconds=_mean([row["seconds"] for row in mine]),
-            )
-        )
+            Line(some["set"], solver, versions, some["budget"], len(solved[solver]), len(by), len(mine), cost, to_first,
+                 _mean(known) if len(known) == len(mine) else None, seconds)
+        )  # fmt: skip
     return lines
 
 
@@ -81,16 +73,10 @@ def table(rows: Sequence[Row]) -> Table:
     for i, line in enumerate(lines):
         last = i + 1 == len(lines) or (lines[i + 1].set, lines[i + 1].budget) != (line.set, line.budget)
         result.add_row(
-            line.set,
-            line.solver,
-            f"{line.budget:g} s",
-            _cell(line.cost, ".4f" if (line.cost or 0) < 1000 else ".1f"),
-            _cell(line.to_first, "+.2f", "%"),
-            _cell(line.to_best_known, "+.2f", "%"),
-            _cell(line.seconds, ".1f", " s"),
-            f"{line.solved}/{line.runs}",
-            end_section=last,
-        )
+            line.set, line.solver, f"{line.budget:g} s", _cell(line.cost, ".4f" if (line.cost or 0) < 1000 else ".1f"),
+            _cell(line.to_first, "+.2f", "%"), _cell(line.to_best_known, "+.2f", "%"), _cell(line.seconds, ".1f", " s"),
+            f"{line.solved}/{line.runs}", end_section=last,
+        )  # fmt: skip
     return result
 
 

@@ -162,13 +162,9 @@ class _Workers:
             self.free.put(core)
 
     def call(self, task: dict[str, Any], limit: float) -> list[Row]:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "ndsvrp.bench.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
+        environment = os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        command, pipe = [sys.executable, "-m", "ndsvrp.bench.worker"], subprocess.PIPE
+        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
         self.children.add(child)
         if self.ended.is_set():  # `end` was called before this child existed
             child.kill()

@@ -47,7 +47,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.traces = [[] for _ in self.problems]
-        self._pipeline = Pipeline(self.budget, self.ruin, self.engine.runs_ahead, self._report)
+        self._pipeline = Pipeline(self.budget, self.ruin, self.engine.runs_ahead)
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""
@@ -58,15 +58,15 @@ class Search:
             self._coordinates = np.concatenate([augmentations(problem, chains) for problem in self.problems])  # line 3
         recipe = settings.recipe(self.problems[0].customers, by_rule=self.ruin is None)
         problem_of, number = np.divmod(np.arange(chains * len(self.problems), dtype=np.int32), np.int32(chains))
-        self.state = state = engine.start(
-            self.problems, problem_of, self.init, first=number, precompile=recipe
-        )  # line 4
+        state = engine.start(self.problems, problem_of, self.init, first=number, precompile=recipe)  # line 4
+        self.state = state
         if self.init is None:
             improve_start(
                 engine, state, self.seed, self.start_rounds,
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
             )  # fmt: skip
-        stopped = self._pipeline.push(Launched(0, np.array([cool(0.0) for cool in cooling]), state.snapshot()))
+        launched = Launched(0, np.array([cool(0.0) for cool in cooling]), state.snapshot())
+        stopped = self._pipeline.push(launched, self._report)
         while stopped is None:  # line 5
             self.iteration += 1
             used = self.budget.fraction(self.iteration)
@@ -78,8 +78,8 @@ class Search:
                 state, recipe, removed, steps, self.seed, self.iteration, deadline=self.budget.deadline
             )
             engine.exchange(state, temperatures * settings.threshold, self.seed, self.iteration)  # lines 7 to 14
-            stopped = self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()))
-        self._pipeline.finish()
+            stopped = self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
+        self._pipeline.finish(self._report)
         return stopped
 
     def rehearse(self) -> None:

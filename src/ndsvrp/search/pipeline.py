@@ -25,6 +25,10 @@ class Launched(NamedTuple):
     stats: Callable[[], ChainStats]  #: waits for the iteration to end, and returns its results
 
 
+Report = Callable[[Launched, ChainStats], str | None]
+"""Called once per iteration, in order; returns why the search ends, if it does."""
+
+
 @dataclass
 class Pipeline:
     """Iterations that are launched and not yet observed, oldest first."""
@@ -32,23 +36,22 @@ class Pipeline:
     budget: Budget
     ruin: Ruin | None
     runs_ahead: bool  #: whether calls of the engine return before their work is done
-    report: Callable[[Launched, ChainStats], str | None]  #: called in order; returns why the search ends, if it does
     _pending: deque[Launched] = field(default_factory=deque, init=False)
     _observed_at: float = field(default=0.0, init=False)  #: seconds from the start to the last observation
     _interval: float | None = field(default=None, init=False)  #: upper estimate of the seconds per iteration
 
-    def push(self, launched: Launched) -> str | None:
-        """Add an iteration, and observe until another may be launched. Return why none may."""
+    def push(self, launched: Launched, report: Report) -> str | None:
+        """Add an iteration, and report iterations until another may be launched. Return why none may."""
         self._pending.append(launched)
         stopped = None
         while self._pending and (len(self._pending) > self._allowed_ahead() or self._is_too_late()):
-            stopped = self._observe()
+            stopped = self._observe(report)
         return stopped or self.budget.spent(launched.iteration) or ("time" if self._is_too_late() else None)
 
-    def finish(self) -> None:
-        """Observe what is left."""
+    def finish(self, report: Report) -> None:
+        """Report what is left."""
         while self._pending:
-            self._observe()
+            self._observe(report)
 
     def drain(self) -> Iterator[tuple[Launched, ChainStats]]:
         """Wait for each iteration that is left, without reporting it: for a search that was interrupted."""
@@ -56,13 +59,13 @@ class Pipeline:
             stats = self._pending[0].stats()  # it stays pending if this is interrupted
             yield self._pending.popleft(), stats
 
-    def _observe(self) -> str | None:
+    def _observe(self, report: Report) -> str | None:
         launched, stats = next(self.drain())
         now = self.budget.elapsed()
         if launched.iteration > 0:  # two observed at the same time were not faster
             self._interval = max(now - self._observed_at, 0.9 * (self._interval or 0.0))
         self._observed_at = now
-        return self.report(launched, stats)
+        return report(launched, stats)
 
     def _allowed_ahead(self) -> int:
         """How many unobserved iterations there may be when another is launched.

@@ -45,6 +45,8 @@ class Solver:
     """
 
     def __init__(self, request: Request | None = None, **options: Any) -> None:
+        if request is not None and options:
+            raise NdsError("a solver takes a request or options, not both")
         self.request = request if request is not None else Request.of(**options)
         given = self.request.model if isinstance(self.request.ruin, str | None) else self.request.ruin
         self._ruin = None if isinstance(given, str | Path | None) else as_ruin(given)
