@@ -48,17 +48,13 @@ def _outcome(case: Case, problem: Problem, answer: Answer | NoSolutionError, cpu
     report = check(problem, answer.solution)
     known = best_known(problem, case.name)
     return _facts(problem) | {
-        "cost": report.cost,
-        "feasible": report.feasible,
-        "violations": [str(violation) for violation in report.violations[:5]],
+        "cost": report.cost, "feasible": report.feasible, "violations": list(map(str, report.violations[:5])),
         "seconds": round(answer.seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),  # much less than `seconds`: the core was shared
-        "routes": len(answer.solution.routes),
-        "unserved": len(report.unserved),
+        "routes": len(answer.solution.routes), "unserved": len(report.unserved),
         "best_known": known.cost if known else None,
-        "gap": round(known.gap(report.cost), 4) if known and report.feasible else None,
-        "settings": answer.settings,
-    }
+        "gap": round(known.gap(report.cost), 4) if known and report.feasible else None, "settings": answer.settings,
+    }  # fmt: skip
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from ndsvrp.cli.formatting import console, say
 from ndsvrp.cli.options import RowFile, option, request_option
 from ndsvrp.cli.solve import parse_changes
 from ndsvrp.errors import InstanceError, NdsError
+from ndsvrp.io.files import check_writable
 from ndsvrp.search.planning import DEVICES, RUINS
 from ndsvrp.text import number
 
@@ -54,8 +55,7 @@ def run_command(
     from ndsvrp.bench.report import table
     from ndsvrp.bench.run import run
 
-    if out is not None:
-        _prepare(out)
+    _prepare(out)
     for flag, given, known in (("--device", device, DEVICES[1:]), ("--ruin", ruin, RUINS)):
         if given is not None and given not in known:
             raise NdsError(f"{flag}: one of {', '.join(known)}, not '{given}'")
@@ -96,12 +96,10 @@ def speed_command(
     """Measure reconstructions per second on one core, over touched routes and over all routes."""
     from ndsvrp.bench import speed
 
-    if not 0 < time < math.inf:
-        raise NdsError(f"--time: {time:g} is not a number of seconds")
+    _require_seconds(time)
     counts = speed.SIZES if sizes is None else [_count(word) for word in sizes.split(",")]
     kinds = speed.KINDS if variants is None else variants.split(",")
-    if out is not None:
-        _prepare(out)
+    _prepare(out)
 
     def print_rate(row: dict[str, Any]) -> None:
         say(f"{row['instance']}, {row['scope']} routes: {row['per_second']:,.0f} per second", error=True)
@@ -122,10 +120,8 @@ def limits_command(
     """
     from ndsvrp.bench import limits
 
-    if not 0 < time < math.inf:
-        raise NdsError(f"--time: {time:g} is not a number of seconds")
-    if out is not None:
-        _prepare(out)
+    _require_seconds(time)
+    _prepare(out)
 
     def print_row(row: dict[str, Any]) -> None:
         say(f"{row['instance']}, {row['solver']}: {limits.outcome(row)}", error=True)
@@ -152,8 +148,7 @@ def gpu_command(
     from ndsvrp.bench import gpu
     from ndsvrp.bench.gpu_engine import REMOVALS
 
-    if out is not None:
-        _prepare(out)
+    _prepare(out)
     counts = [_count(word) for word in sizes.split(",")]
     if min(counts) < REMOVALS:
         raise NdsError(f"--sizes: {REMOVALS} customers are removed at once, {min(counts)} are too few")
@@ -170,9 +165,15 @@ def _count(word: str) -> int:
     return int(word)
 
 
-def _prepare(out: Path) -> None:
-    from ndsvrp.io.files import check_writable
+def _require_seconds(time: float) -> None:
+    if not 0 < time < math.inf:
+        raise NdsError(f"--time: {time:g} is not a number of seconds")
 
+
+def _prepare(out: Path | None) -> None:
+    """Make the folder of the rows, and raise if the file cannot be written."""
+    if out is None:
+        return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
