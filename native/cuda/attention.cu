@@ -9,7 +9,7 @@ using namespace nds;
 constexpr i32 kHead = 16, kChunk = 64;  // channels of a head; nodes that a warp processes at once
 constexpr float kScale = 0.25f, kExponent = kScale * 1.4426950408889634f;
 constexpr float kInfinite = 1e30f;  // above every score
-constexpr i32 kPolynomialOf8 = 1;   // of 8 exponentials
+constexpr i32 kPolynomialOf8 = 1;   // so many of 8 exponentials go to the FMA units
 
 // Stores two numbers of a result at column 2 (lane % 4) of a row.
 NDS_FN void store_pair(bf16* row, i32 lane, float low, float high) {

@@ -4,7 +4,7 @@
 
 namespace nds::inline NDS_ISA {
 
-constexpr i32 kPolynomialOf8 = 2;  // of 8 exponentials
+constexpr i32 kPolynomialOf8 = 2;  // so many of 8 exponentials go to the FMA units
 
 // Computes the queries of all heads from the hidden states.
 NDS_FN void project_queries(const WarpState& state, const DecoderWeights& weights) {

@@ -46,10 +46,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   const i64 at = slice.instance * nodes * width + slice.channel;
   char* rows = shared_memory() + kSumBytes;
   // Sums of differences from the first row: squares of the numbers themselves would lose precision.
-  float origin[8], sums[16];
+  float origin[8], sums[16] = {};
   sum_of(load(x + at), load(y + at), origin);
-#pragma unroll
-  for (i32 i = 0; i < 16; ++i) sums[i] = 0.0f;
   for (i32 begin = slice.row; begin < nodes; begin += kRowsAhead * kPassRows) {
     Bf16x8 a[kRowsAhead], b[kRowsAhead];
 #pragma unroll
@@ -118,11 +116,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const bf16* from = gradient + slice.instance * (nodes - skip) * width + slice.channel;
   char* rows = shared_memory() + kSumBytes;
   Bf16x8* gradients = reinterpret_cast<Bf16x8*>(rows + i64(nodes) * kBlockChannels * 4);
-  float mean[8], scale[8], sums[16];
+  float mean[8], scale[8], sums[16] = {};
   load(means + slice.instance * width + slice.channel, mean);
   load(scales + slice.instance * width + slice.channel, scale);
-#pragma unroll
-  for (i32 i = 0; i < 16; ++i) sums[i] = 0.0f;
   for (i32 begin = slice.row; begin < nodes; begin += kRowsAhead * kPassRows) {
     Bf16x8 a[kRowsAhead], b[kRowsAhead], c[kRowsAhead];
 #pragma unroll

@@ -134,9 +134,7 @@ NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next
   }
   sync_block();
   for (i32 r = slice.row; r < *count; r += kPassRows) {
-    float sum[8];
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) sum[i] = 0.0f;
+    float sum[8] = {};
     i32 size = 0;
     for (i32 node = heads[r]; node != 0;) {
       const NextCustomers some(after, node);

@@ -73,7 +73,7 @@ NDS_FN Accumulator to_accumulator(const FragmentA& a) {
   return c;
 }
 
-// Words of an operand B of ones: every column of the product is the sum of A's rows.
+// Words of an operand B of ones: every column of the product holds the sums of A's rows.
 constexpr u32 kOnes = 0x3f803f80u;
 // Sums of exponentials in this range, and their summands, neither overflow nor vanish in float32.
 constexpr float kMinSum = 0x1p-100f, kMaxSum = 0x1p100f;
