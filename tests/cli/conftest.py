@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 from ndsvrp.cli import app
@@ -19,6 +20,15 @@ DATA = Path(__file__).parents[1] / "data"
 @pytest.fixture
 def data():
     return DATA
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _command():
+    """Build the command once: typer would do it for every command line, which takes longer than most of them."""
+    command = typer.main.get_command(app)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", lambda _: command)
+        yield
 
 
 @pytest.fixture

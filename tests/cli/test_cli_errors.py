@@ -29,7 +29,6 @@ def refused(nds, tmp_path):
     return run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MESSAGES)
 def test_broken_file(refused, monkeypatch, tmp_path, name):
     monkeypatch.chdir(DATA / "broken")
