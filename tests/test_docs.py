@@ -60,4 +60,4 @@ def test_the_map_lists_every_package() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     for package in (ROOT / "src/ndsvrp").rglob("__init__.py"):
         name = ".".join(package.parent.relative_to(ROOT / "src").parts)
-        assert f"| `{name}` |" in text, name
+        assert f"**`{name}`**" in text, name

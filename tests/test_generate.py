@@ -274,6 +274,7 @@ def test_seeds_and_reach_of_the_attraction() -> None:
     assert nearest(halving=40 * math.log(2)) < nearest(halving=40)  # exp(-d / 40), as in Uchoa et al.
 
 
+@pytest.mark.slow
 def test_crowded_clusters_still_end() -> None:
     # 2,000 customers around one seed whose attraction halves with each grid step: they fill a disc of
     # radius √(2000 / π) = 25.

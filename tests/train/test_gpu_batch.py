@@ -188,6 +188,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "count", "patience", "changes"), [CELLS[i] for i in (0, 1, 4, 5)])
 def test_numpy_finds_the_cells_of_the_reference(n: int, count: int, patience: int, changes: Any) -> None:
     key, first = key_of(1, 2), 2**32 - 2
@@ -279,6 +280,7 @@ def figures(found: list[Problem]) -> dict[str, Any]:
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [
@@ -301,6 +303,7 @@ def test_distributions_are_those_of_the_reference(source: Source) -> None:
         assert abs(mean) <= 3.5 * error + 1e-12, name
 
 
+@pytest.mark.slow
 def test_that_would_be_noticed() -> None:
     """A fifth more or less of anything."""
     usual = figures(generate("cvrp", N, count=MANY, seed=12, layout="clustered"))
