@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-NATIVE := $(shell find native -name '*.hpp' -o -name '*.cpp' -o -name '*.cu')
+NATIVE := $(shell find native tests/native -name '*.hpp' -o -name '*.cpp' -o -name '*.cu')
 DEMO := X-n106-k14
 # Two workers halve the time. With worksteal, the tests of a file mostly stay on one worker and share its fixtures.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal

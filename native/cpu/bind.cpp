@@ -1,5 +1,4 @@
-// The only binding file: instances and chains for Python. Shapes are checked by the caller
-// (engine/cpu.py), once.
+// The binding for Python. The caller (engine/shared.py) checks shapes.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -49,26 +48,37 @@ const Core& pick_core(const std::string& isa) {
   throw std::invalid_argument("no build of the core for '" + isa + "'");
 }
 
-// Fields are given by name, as declared in types.hpp; null pointers may be None. The core adds the
-// counts and the neighbour lists.
-std::shared_ptr<InstanceData> make_instance(const nb::kwargs& fields) {
-  auto data = std::make_shared<InstanceData>();
-  Instance& in = data->in;
+// Set the fields of a struct by their names in types.hpp; keep(data, count) copies an array.
+// Returns how many there are.
+template <class S> size_t set_fields(S& s, const nb::kwargs& values, auto keep) {
   size_t known = 0;
-  each_field(&in, [&]<class T>(const char* name, size_t offset) {
-    if (!fields.contains(name)) return;
+  each_field(&s, [&]<class T>(const char* name, size_t offset) {
+    if (!values.contains(name)) return;
     ++known;
-    const nb::handle value = fields[name];
-    T& field = *reinterpret_cast<T*>(reinterpret_cast<char*>(&in) + offset);
+    const nb::handle value = values[name];
+    T& field = *reinterpret_cast<T*>(reinterpret_cast<char*>(&s) + offset);
     if constexpr (std::is_pointer_v<T>) {
       if (value.is_none()) return;
       const auto array = nb::cast<In<std::remove_const_t<std::remove_pointer_t<T>>>>(value);
-      field = data->keep(array.data(), array.size());
+      field = keep(array.data(), array.size());
+    } else if constexpr (std::is_same_v<T, Chance>) {
+      const double p = nb::cast<double>(value);
+      field = Chance(p >= 1.0 ? ~0u : u32(p * 4294967296.0));
+    } else if constexpr (std::is_enum_v<T>) {
+      field = T(nb::cast<i32>(value));
     } else {
       field = nb::cast<T>(value);
     }
   });
-  if (known != fields.size()) throw std::invalid_argument("an unknown field of an instance");
+  if (known != values.size()) throw std::invalid_argument("an unknown field");
+  return known;
+}
+
+// The core adds the counts and the neighbour lists.
+std::shared_ptr<InstanceData> make_instance(const nb::kwargs& fields) {
+  auto data = std::make_shared<InstanceData>();
+  Instance& in = data->in;
+  set_fields(in, fields, [&](const auto* array, size_t count) { return data->keep(array, count); });
   in.n = i32(nb::len(nb::handle(fields["demand"]))) - 1;
   in.near_count = std::min(in.near_count, in.n - 1);
   in.sorts = i32(nb::len(nb::handle(fields["sort_weight"]))) - 1;
@@ -83,21 +93,9 @@ std::shared_ptr<InstanceData> make_instance(const nb::kwargs& fields) {
 
 Recipe make_recipe(const nb::kwargs& fields) {
   Recipe recipe{};
-  size_t known = 0;
-  each_field(&recipe, [&]<class T>(const char* name, size_t offset) {
-    ++known;
-    const nb::handle value = fields[name];
-    T& field = *reinterpret_cast<T*>(reinterpret_cast<char*>(&recipe) + offset);
-    if constexpr (std::is_same_v<T, Chance>) {
-      const double p = nb::cast<double>(value);
-      field = Chance(p >= 1.0 ? ~0u : u32(p * 4294967296.0));
-    } else if constexpr (std::is_same_v<T, float>) {
-      field = nb::cast<float>(value);
-    } else {
-      field = T(nb::cast<i32>(value));
-    }
-  });
-  if (known != fields.size()) throw std::invalid_argument("an unknown field of a recipe");
+  const size_t known = set_fields(recipe, fields, [](auto* array, size_t) { return array; });
+  if (i32(known) != layout_numbers<Recipe>().count)
+    throw std::invalid_argument("a field is missing");
   return recipe;
 }
 
@@ -122,14 +120,11 @@ template <class S> nb::dict dtype_of() {
   return layout;
 }
 
-// Numbers by which kernels check the layout of a struct (layout.hpp).
-template <class S> std::vector<u32> numbers_of() {
+// The layout, and the numbers by which kernels check it (layout.hpp).
+template <class S> nb::tuple layout_of() {
   const LayoutNumbers numbers = layout_numbers<S>();
-  return {numbers.field, numbers.field + numbers.count};
-}
-
-template <class S> void add_layout(nb::dict& layouts, const char* name) {
-  layouts[name] = nb::make_tuple(dtype_of<S>(), numbers_of<S>());
+  return nb::make_tuple(dtype_of<S>(),
+                        std::vector<u32>(numbers.field, numbers.field + numbers.count));
 }
 
 // Call call.operator()<R, D>() for rules and a distance that are given by name.
@@ -213,8 +208,7 @@ class Chains {
   const char* isa() const { return core_.name; }
   i32 size() const { return i32(chains_.size()); }
 
-  // The current solution becomes the given routes (each ended by a 0), and the best seen so far
-  // with it.
+  // Set the current solution to the given routes (each ended by a 0), and the best one with it.
   void set_tour(i32 chain, In<i32> tour) {
     ChainData& data = chains_.at(chain);
     core_.clear(data.in(), data.chain);
@@ -225,7 +219,7 @@ class Chains {
     start_from_current(data.chain);
   }
 
-  // Steps made in all, by all chains; fewer than asked for if `seconds` were too few.
+  // Returns the steps made by all chains; fewer than asked for if `seconds` were too few.
   i64 improve(const Recipe& recipe, std::optional<In<i32>> given, In<double> temperature, i32 from,
               i32 to, u64 seed, u64 iteration, i32 threads, std::optional<double> seconds) {
     nb::gil_scoped_release release;
@@ -271,7 +265,7 @@ class Chains {
     return array(std::move(deltas), {size_t(size()), size_t(rollouts)});
   }
 
-  // reach: (chains,) in ticks. All choose before any is replaced.
+  // reach: (chains,) in ticks. All chains choose before any is replaced.
   void exchange(In<double> reach, u64 seed, u64 iteration) {
     nb::gil_scoped_release release;
     std::vector<i64> costs;
@@ -320,8 +314,8 @@ class Chains {
                  {size_t(c.best_length)});
   }
 
-  // (3, chains, n+1): previous node, next node, route of each customer; 0, 0, -1 for those not
-  // served.
+  // Returns (3, chains, n+1): previous node, next node and route of each customer; 0, 0, -1 if it
+  // is unserved.
   Out<i32> view() const {
     const size_t nodes = size_t(largest_) + 1, plane = chains_.size() * nodes;
     std::vector<i32> out(3 * plane, 0);
@@ -380,10 +374,9 @@ NB_MODULE(_core, m) {
   m.def("pool_for", &pool_for);
   m.attr("TEAMS") = kTeams;
   nb::dict layouts;
-  add_layout<Instance>(layouts, "Instance");
-  add_layout<Sizes>(layouts, "Sizes");
-  add_layout<Plan>(layouts, "Plan");
-  add_layout<Record>(layouts, "Record");
+  layouts["Instance"] = layout_of<Instance>();
+  layouts["Plan"] = layout_of<Plan>();
+  layouts["Record"] = layout_of<Record>();
   m.attr("LAYOUTS") = layouts;
   nb::class_<Recipe>(m, "Recipe")
       .def("__init__", [](Recipe* recipe,

@@ -1,4 +1,4 @@
-// Owners of the memory behind the core's plain structs, and the work spread over threads.
+// Owners of the memory of the core's plain structs, and threads.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -29,10 +29,10 @@ struct InstanceData {
   }
 };
 
-// A block of memory whose parts a Carver hands out; all zero.
+// A block of memory for a Carver, all zero.
 inline std::vector<u64> block_of(u64 bytes) { return std::vector<u64>((bytes + 7) / 8 + 2, 0); }
 
-constexpr i32 kTableColumns = 512;  // of teams that are played
+constexpr i32 kTableColumns = 512;  // of the table of gaps of crews with several teams
 
 inline char* aligned(std::vector<u64>& block) {
   const auto at = reinterpret_cast<uintptr_t>(block.data());
@@ -110,7 +110,7 @@ class WorkspaceData {
   std::vector<u64> block_;
 };
 
-// Sets a flag when time is up; clears it when it goes.
+// Sets a flag when time is up; the destructor clears it.
 class Alarm {
  public:
   Alarm(std::optional<double> seconds, volatile i32& flag) : flag_(flag) {
@@ -142,8 +142,7 @@ class Alarm {
   std::thread thread_;
 };
 
-// Runs task(worker, i) for i in 0 … count-1; which worker takes which i does not matter to the
-// results.
+// Run task(worker, i) for i in 0 … count-1. Results must not depend on the worker.
 inline void parallel(i32 threads, i32 count, const std::function<void(i32, i32)>& task) {
   threads = std::max(1, std::min(threads, count));
   if (threads == 1) {

@@ -1,13 +1,12 @@
-// The core for one instruction set: every combination of rules and distances, chosen by what the
-// instance has. Includes nothing of the standard library, whose templates the linker would share
-// between instruction sets.
+// The core for one instruction set, for every composition of rules and every distance. Does not
+// include the standard library, whose templates the linker would share between instruction sets.
 #include "core.hpp"
 
-#include "ndsvrp/step.hpp"
-
-#ifdef NDS_TEAM
-  #include "teams.hpp"
+// Tests build the core with other crews (tests/native).
+#ifndef NDS_CREWS
+  #define NDS_CREWS "one_lane.hpp"
 #endif
+#include NDS_CREWS
 
 #define NDS_QUOTE(x) #x
 #define NDS_STRING(x) NDS_QUOTE(x)
@@ -20,20 +19,6 @@ template <class Call> auto with_all(const Instance& in, Call call) {
     return with_distance(in, [&]<class D>() { return call.template operator()<R, D>(); });
   });
 }
-
-#ifdef NDS_TEAM
-constexpr i32 kTeamsHere = kFiberTeams;
-template <class Call>
-auto with_crew(Chain& chain, Workspace* work, i32 orders, const volatile i32* stop, Call call) {
-  return run_fibers(chain, work, orders, stop, call);
-}
-#else
-constexpr i32 kTeamsHere = 1;
-template <class Call>
-auto with_crew(Chain& chain, Workspace* work, i32, const volatile i32* stop, Call call) {
-  return call(chain, *work, Alone<OneLane>{OneLane{stop}});
-}
-#endif
 
 i32 do_improve(const Instance& in, Chain& chain, Workspace* work, const Recipe& recipe,
                const i32* given, const double* temperature, i32 from, i32 to, u64 key,

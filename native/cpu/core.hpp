@@ -1,5 +1,4 @@
-// What a build of the core offers to the binding: plain functions over plain data, one table per
-// instruction set.
+// The interface of a build of the core: functions over plain data, one table per instruction set.
 #pragma once
 #include "ndsvrp/state.hpp"
 
@@ -7,7 +6,7 @@ namespace nds {
 
 struct Core {
   const char* name;
-  i32 teams;  // a scratch for each of them goes into every call
+  i32 teams;  // every call gets a workspace for each of them
   i32 (*improve)(const Instance&, Chain&, Workspace*, const Recipe&, const i32* given,
                  const double* temperature, i32 from, i32 to, u64 key, const volatile i32* stop);
   i64 (*evaluate)(const Instance&, Chain&, Workspace*, const Recipe&, const i32* given, i32 k,

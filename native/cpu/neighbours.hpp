@@ -10,7 +10,7 @@
 
 namespace nds {
 
-// Lines that part values into strips of about equally many, so that no outlier crowds the others.
+// Boundaries of strips with about equally many values each, so that outliers do not crowd the rest.
 inline std::vector<float> strips(std::vector<float> values, i32 count) {
   std::sort(values.begin(), values.end());
   std::vector<float> lines(count + 1);
@@ -19,8 +19,8 @@ inline std::vector<float> strips(std::vector<float> values, i32 count) {
   return lines;
 }
 
-// Customers around each customer by a grid of cells: rings of cells until enough are found nearer
-// than anything outside of them.
+// Neighbours of each customer by a grid of cells: rings of cells, until enough customers are nearer
+// than any outside of the rings.
 inline std::vector<i32> near_by_points(const float* x, const float* y, i32 n, i32 count) {
   std::vector<i32> near(size_t(n + 1) * count, 0);
   const i32 cells = std::max(1, i32(std::sqrt(n / 4.0)));

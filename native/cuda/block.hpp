@@ -8,8 +8,7 @@
 #include "ndsvrp/step.hpp"
 #include "warp.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 using R = Rules<NDS_RULES>;
 using D = NDS_DISTANCE;
@@ -79,5 +78,4 @@ NDS_FN u64 chain_key(u64 seed, u64 iteration, i32 chain) {
   return key_of(key_of(key_of(0, seed), iteration), u64(chain));
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -1,11 +1,11 @@
-// Chains as such: start, view, exchange, export. A block of one warp or more per chain.
+// Start, view, exchange and export chains. A block of one warp or more per chain.
 #include "block.hpp"
 #include "ndsvrp/exchange.hpp"
 
 using namespace nds;
 
-// The first solution of each chain: the tour of its problem (routes one after another, each ended
-// by a 0), tours: (problems, longest), lengths: (problems,).
+// Set the first solution of each chain to the tour of its problem (routes, each ended by a 0).
+// tours: (problems, longest), lengths: (problems,).
 extern "C" __global__ void start_chains(const Plan* plan, const Instance* instances,
                                         const i32* problem_of, char* memory, Record* records,
                                         const i32* tours, const i32* lengths, i32 longest) {
@@ -26,8 +26,8 @@ extern "C" __global__ void start_chains(const Plan* plan, const Instance* instan
   if (lanes.leads()) store.records[i] = record_of(chain);
 }
 
-// Previous node, next node and route of each customer, in the rows number[i] of (rows, nodes)
-// planes that hold 0, 0, -1 where nobody is served.
+// Write the previous node, the next node and the route of each customer to row number[i] of three
+// arrays (rows, nodes); 0, 0, -1 for unserved customers and padding.
 extern "C" __global__ void view_chains(const Plan* plan, const Instance* instances,
                                        const i32* problem_of, const i32* number, char* memory,
                                        Record* records, i32 nodes, i32* previous, i32* next,
@@ -47,8 +47,8 @@ extern "C" __global__ void view_chains(const Plan* plan, const Instance* instanc
   }
 }
 
-// Exchange, first part: the chain that each goes on from, usually itself. reach: (chains,) in
-// ticks.
+// Exchange, first part: choose the chain that each continues from, usually itself. reach: (chains,)
+// in ticks.
 extern "C" __global__ void choose_sources(const Plan*, const i32* problem_of, const i32* number,
                                           const Record* records, const double* reach, u64 seed,
                                           u64 iteration, i32* source) {
@@ -60,8 +60,8 @@ extern "C" __global__ void choose_sources(const Plan*, const i32* problem_of, co
   if (threadIdx.x == 0) source[i] = from;
 }
 
-// Second part, when all have chosen: each takes over the current solution of its source. No source
-// is replaced itself, and each costs less than who takes it over: no best solution needs saving.
+// Second part: copy the current solution of each chain's source. A source is its own source, and
+// costs less than the chain that copies it: no best solution needs saving.
 extern "C" __global__ void replace_chains(const Plan* plan, const Instance* instances,
                                           const i32* problem_of, char* memory, Record* records,
                                           const i32* source) {
@@ -74,11 +74,11 @@ extern "C" __global__ void replace_chains(const Plan* plan, const Instance* inst
   copy_solution(chain.current, other.current, instances[problem_of[to]].n);
   static_cast<CurrentNumbers&>(chain.current) = other.current;
   if (chain.current.cost < chain.best_cost) start_from_current(chain);
-  sync_block();  // all have read the record
+  sync_block();  // all threads have read the record
   if (threadIdx.x == 0) store.records[to] = record_of(chain);
 }
 
-// The best or the current tour of one chain, and its length.
+// Write the best or the current tour of one chain, and its length.
 extern "C" __global__ void export_chain(const Plan* plan, char* memory, Record* records, i32 i,
                                         i32 best, i32* tour, i32* length) {
   Stops spare;

@@ -1,12 +1,13 @@
-// K reconstructions of the same solution, a block per rollout and a warp per order. Drafts lie in
-// shared memory as far as they fit; those that do not are put on a list, for the same kernel
-// compiled for drafts in global memory.
+// K steps from the same solution, a block per rollout and a warp per insertion order. Drafts are in
+// shared memory. Rollouts whose drafts do not fit are listed, for the same kernel compiled for
+// drafts in global memory.
 #include "block.hpp"
 
 using namespace nds;
 
 // given: (chains, rollouts, M) or null; deltas: (chains, rollouts) in ticks; list: (chains *
-// rollouts,), listed: (1,). Far from shared memory: the rollouts of the list, or all if it is null.
+// rollouts,), listed: (1,). With drafts in global memory: the rollouts of the list, or all if it is
+// null.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
     evaluate_rollouts(const Plan* plan, const Instance* instances, const i32* problem_of,
                       const i32* number, char* memory, Record* records, char* far_memory,

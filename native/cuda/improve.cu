@@ -1,12 +1,12 @@
-// K reconstructions in sequence, a block per chain and a warp per order. Compiling takes long, most
-// of it for gaps.hpp: what no step of the call can ask for is left out (NDS_GAPS, NDS_BLINKS: 0).
+// K steps in sequence, a block per chain and a warp per insertion order. Most of the compile time
+// is for gap_registers.hpp: NDS_GAPS and NDS_BLINKS leave out what the call cannot need.
 #include "workbench.hpp"
 
 using namespace nds;
 using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0>;
 
-// given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), which
-// adds up over the launches of a call, the first of which begins at step 0.
+// given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), the
+// sum over the launches of a call. The first launch begins at step 0.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
     improve_chains(const Plan* plan, const Instance* instances, const i32* problem_of,
                    const i32* number, char* memory, Record* records, char* far_memory,

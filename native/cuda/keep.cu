@@ -1,10 +1,10 @@
-// The best of K reconstructions that evaluate.cu has weighed, carried out: apart from improve.cu,
-// as a search needs that alone, and compiling takes long.
+// Carry out the best of K steps that evaluate.cu evaluated. Not in improve.cu, which takes long to
+// compile and is all that a search needs.
 #include "workbench.hpp"
 
 using namespace nds;
 
-// The first of the best of deltas (chains, rollouts), if it is an improvement.
+// Carry out the first of the lowest deltas (chains, rollouts), if it is negative.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
     keep_best(const Plan* plan, const Instance* instances, const i32* problem_of, const i32* number,
               char* memory, Record* records, char* far_memory, const i32* given, const i64* deltas,

@@ -4,19 +4,17 @@
 
 #include "ndsvrp/lanes.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
-// All threads of the block. NVVM 13.0 was seen to load what stands on the board before
-// __syncthreads (keep_best with drafts in global memory, which then hung): nothing moves across
-// these.
+// Wait for all threads of the block. NVVM 13.0 moved loads of the crew's state across __syncthreads
+// (keep_best with drafts in global memory, which then hung): the asm statements prevent that.
 NDS_FN void sync_block() {
   asm volatile("" ::: "memory");
   __syncthreads();
   asm volatile("" ::: "memory");
 }
 
-// Shared memory, as much as the launch asked for.
+// The dynamic shared memory of the launch.
 NDS_FN char* shared_memory() {
   extern __shared__ __align__(16) char memory[];
   return memory;
@@ -26,7 +24,7 @@ struct Warp {
   static constexpr i32 W = 32;
   static constexpr u32 kAll = 0xffffffffu;
   i32 lane;
-  u64 stop_at;  // on the clock of the device; 0: never
+  u64 stop_at;  // on the clock of the GPU; 0: never
 
   NDS_FN bool leads() const { return lane == 0; }
   NDS_FN void sync() const { __syncwarp(); }
@@ -35,18 +33,18 @@ struct Warp {
     return __shfl_sync(kAll, int(globaltimer() >= stop_at), 0) != 0;
   }
 
-  // Ties are rare: the first lane at the least cost is the one, unless there are others.
+  // Ties are rare: usually one lane has the least cost.
   NDS_FN Choice best(const Choice& mine) const {
     const i32 cost = __reduce_min_sync(kAll, mine.cost);
     u32 tied = __ballot_sync(kAll, mine.cost == cost);
     if (tied & (tied - 1)) {
       const i32 route = __reduce_min_sync(kAll, mine.cost == cost ? mine.route : kNever);
       const bool same = mine.cost == cost && mine.route == route;
-      const i32 place = __reduce_min_sync(kAll, same ? mine.place : kNever);
-      tied = __ballot_sync(kAll, same && mine.place == place);
+      const i32 stop = __reduce_min_sync(kAll, same ? mine.stop : kNever);
+      tied = __ballot_sync(kAll, same && mine.stop == stop);
     }
     const i32 winner = __ffs(int(tied)) - 1;
-    return Choice{cost, from(mine.route, winner), from(mine.place, winner),
+    return Choice{cost, from(mine.route, winner), from(mine.stop, winner),
                   from(mine.segment, winner)};
   }
   NDS_FN i32 least_of(i32 value) const { return __reduce_min_sync(kAll, value); }
@@ -58,7 +56,7 @@ struct Warp {
     }
     return value;
   }
-  // Floats from 0 on stand in the order of their bits.
+  // Floats that are not negative are in the order of their bits.
   NDS_FN float least_of(float value) const {
     return __int_as_float(least_of(__float_as_int(value)));
   }
@@ -88,7 +86,7 @@ struct Warp {
   }
 };
 
-// With Gaps, where a step is all that a multiprocessor has to do (gaps.hpp).
+// With Gaps, for steps by gaps in registers (gaps.hpp).
 template <bool Gaps, bool Blinks = true> struct BlockCrew {
   using Lanes = Warp;
   static constexpr bool alone = false, by_gaps = Gaps, blinks = Blinks;
@@ -101,5 +99,4 @@ template <class Crew> NDS_FN Crew crew_of_block(u64 stop_at) {
   return Crew{Warp{i32(threadIdx.x % 32), stop_at}, i32(threadIdx.x / 32), i32(blockDim.x / 32)};
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -2,8 +2,7 @@
 #pragma once
 #include "block.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 struct Workbench {
   Instance in;
@@ -50,5 +49,4 @@ struct Workbench {
   }
 };
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -1,4 +1,4 @@
-"""A GPU without one: the kernels of native/cuda compiled for the CPU, each thread a fiber (native/cpu/emulate.hpp).
+"""A GPU without one: the kernels of native/cuda compiled for the CPU, each thread a fiber (tests/native/emulate.hpp).
 
 The engine's own code runs as it is: `CudaEngine(device=EmulatedDevice())`. Kernels are compiled when they are asked
 for, as on a GPU, and kept in build/emulated under a hash of sources and macros.
@@ -23,9 +23,10 @@ import torch
 from ndsvrp.engine.device import Macros, _argument
 
 NATIVE = Path(__file__).parents[2] / "native"
+EMULATOR = Path(__file__).parents[1] / "native"
 KEPT = Path(__file__).parents[2] / "build/emulated"
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
-TOGETHER = re.findall(r'#include "(\w+)\.cu"', (NATIVE / "cpu/emulate.cpp").read_text())  # files of the engine
+TOGETHER = re.findall(r'#include "(\w+)\.cu"', (EMULATOR / "emulate.cpp").read_text())  # files of the engine
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"]
 
 CALLS = """
@@ -136,14 +137,19 @@ def _compile(macros: Macros) -> Any:
         calls = "\n".join(f"  NDS_KERNEL({kernel});" for kernel in kernels)
         source = CALLS.replace("FILE", f"{macros[0][1]}.cu").replace("CALLS", calls)
         return compiled(source, [f"-D{name}={value}" for name, value in macros[1:]])
-    return compiled((NATIVE / "cpu/emulate.cpp").read_text(), [f"-D{name}={value}" for name, value in macros])
+    return compiled((EMULATOR / "emulate.cpp").read_text(), [f"-D{name}={value}" for name, value in macros])
 
 
 def compiled(source: str, options: list[str]) -> Any:
     """A library of kernels with `emulate` to call them, from build/emulated if it has been compiled before."""
-    command = [str(COMPILER), *FLAGS, *(f"-I{NATIVE / name}" for name in ("cpu", "include", "cuda")), *options]
+    command = [
+        str(COMPILER),
+        *FLAGS,
+        *(f"-I{path}" for path in (EMULATOR, NATIVE / "include", NATIVE / "cuda")),
+        *options,
+    ]
     digest = hashlib.sha256(repr((source, command, sysconfig.get_platform())).encode())
-    for path in sorted(p for p in NATIVE.rglob("*") if p.suffix in (".hpp", ".cu")):
+    for path in sorted(p for root in (NATIVE, EMULATOR) for p in root.rglob("*") if p.suffix in (".hpp", ".cu")):
         digest.update(path.read_bytes())
     library = KEPT / f"{digest.hexdigest()[:32]}.so"
     if not library.is_file():

@@ -1,6 +1,6 @@
 """Teams of 5 and of 32 lanes, three teams to a crew, make the routes that one lane makes: what a GPU runs, without one.
 
-Lanes are fibers (native/cpu/fibers.hpp) that go on in random order after each collective, and stop the program if they
+Lanes are fibers (tests/native/fibers.hpp) that go on in random order after each collective, and abort if they
 do not agree where they are.
 """
 

@@ -1,20 +1,19 @@
-// What the teams of a crew tell each other.
+// What the teams of a crew share at the end of a step.
 #pragma once
 #include "solution.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
-// What came of a step.
+// The result of a step.
 struct Outcome {
   i64 delta;        // of the best draft
   bool mine;        // this team made it
-  bool late, full;  // worth nothing: time is up, or there was too little room
+  bool late, full;  // invalid: time is up, or a draft ran out of stops
 
   NDS_FN bool accepted(double margin) const { return !late && !full && double(delta) < margin; }
 };
 
-// The best draft of the crew: the first of the cheapest.
+// Find the best draft of the crew: the first of the cheapest.
 template <class C>
 NDS_FN Outcome best_of(i64 delta, i32 full, i32 order, const Workspace& work, C crew) {
   if constexpr (C::alone) {
@@ -42,7 +41,7 @@ NDS_FN Outcome best_of(i64 delta, i32 full, i32 order, const Workspace& work, C 
   }
 }
 
-// All teams learn what the chain has come to.
+// Give all teams the numbers of the chain.
 template <class C> NDS_FN void share(Chain& chain, Workspace& work, bool mine, C crew) {
   if constexpr (!C::alone) {
     Record& record = work.crew->chain;
@@ -52,5 +51,4 @@ template <class C> NDS_FN void share(Chain& chain, Workspace& work, bool mine, C
   }
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

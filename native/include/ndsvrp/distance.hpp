@@ -1,10 +1,8 @@
-// Lengths in ticks between two nodes. All of these are IEEE operations in a fixed order: every
-// machine agrees.
+// Lengths in ticks between two nodes, by IEEE operations in a fixed order: all devices agree.
 #pragma once
 #include "lanes.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 #if defined(__CUDACC__)
 NDS_FN float root(float v) { return __fsqrt_rn(v); }
@@ -14,10 +12,10 @@ NDS_FN float root(float v) { return __builtin_sqrtf(v); }
 NDS_FN double root(double v) { return __builtin_sqrt(v); }
 #endif
 
-// The same where no tick depends on the root of less than 2^-100: what a GPU computes for larger
-// numbers, without asking each time whether this is one.
+// The same for lengths in ticks, which do not depend on roots of less than 2^-100: what a GPU
+// computes for larger numbers, without the test for small ones.
 NDS_FN float quick_root(float v) {
-#if defined(__CUDACC__) && !defined(NDS_EMULATED)
+#if defined(__NVCC__) || defined(__CUDACC_RTC__)
   float inverse;
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fmaxf(v, 0x1p-100f)));
   const float near = __fmul_rn(v, inverse);
@@ -45,7 +43,7 @@ struct FloatPoints {
   }
   NDS_FN i32 time(i32 a, i32 b) const { return length(a, b); }
 
-  // A node, and the length between two such where there is no time to waste.
+  // A node in registers, and the length between two of them by quick_root.
   struct Spot {
     float x, y;
   };
@@ -114,5 +112,4 @@ template <class Call> auto with_distance(const Instance& in, Call call) {
   return call.template operator()<FloatPoints>();
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -2,8 +2,7 @@
 #pragma once
 #include "solution.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 constexpr i32 kSlack = 6;  // customers by which a copied route can grow before it moves
 
@@ -19,7 +18,7 @@ NDS_FN i32 new_segment(Draft& draft, i32 route, i32 size, const V& state, bool a
   if (lanes.leads()) {
     Segment& seg = draft.segment[index];
     seg.first = draft.used, seg.size = size, seg.route = route, seg.room = room;
-    R::each_route(seg, state, [](i32& to, i32 from) { to = from; });
+    R::copy_route(seg, state);
     if (all_routes) draft.drafted[route] = 1;
   }
   draft.segments = index + 1;
@@ -141,7 +140,7 @@ NDS_DEEP i32 strip(const Instance& in, const D& d, const Solution& s, Workspace&
       delta += rest.delta;
       if (lanes.leads()) {
         draft.segment[index].size = rest.size;
-        R::each_route(draft.segment[index], rest.route, [](i32& to, i32 from) { to = from; });
+        R::copy_route(draft.segment[index], rest.route);
       }
     }
     lanes.sync();
@@ -232,11 +231,11 @@ NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& dra
   Segment& seg = draft.segment[index];
   const i32 size = seg.size;
   typename R::template Route<i32> route;
-  R::each_route(route, seg, [](i32& to, i32 from) { to = from; });
+  R::copy_route(route, seg);
   const i32 first = grow<R>(draft, seg, lanes);
   if (draft.full) return;
   const Stops& at = draft.at;
-  const i32 p = first + choice.place, last = first + size + 1;
+  const i32 p = first + choice.stop, last = first + size + 1;
   const i32 to = d.length(at.node[p], c), from = d.length(c, at.node[p + 1]);
   probe.extend(route, choice.cost);
   lanes.sync();
@@ -247,7 +246,7 @@ NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& dra
     at.edge[p] = to;
     at.edge[p + 1] = from;
     seg.size = size + 1;
-    R::each_route(seg, route, [](i32& to, i32 from) { to = from; });
+    R::copy_route(seg, route);
   }
   lanes.sync();
   R::inserted(in, d, at, first, size + 1, p + 1, lanes);
@@ -277,5 +276,4 @@ NDS_FN void open_route(const Instance& in, const D& d, const Solution& s, Draft&
   draft.delta += i64(to) + from - R::prize(in, c);
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -1,14 +1,13 @@
-// Exchange between the chains of a problem (the paper's algorithm 2, lines 7 to 14): who is too far
-// behind goes on from one who is not.
+// Exchange between the chains of a problem (the paper's algorithm 2, lines 7 to 14): chains that
+// are too far behind continue from a better one.
 #pragma once
 #include "rng.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
-constexpr u64 kOfExchange = ~0ull;  // where steps have their numbers: keeps random numbers apart
+constexpr u64 kOfExchange = ~0ull;  // in place of the number of a step: keeps random numbers apart
 
-// The chains of a batch: the cost of chain j is cost[j * stride].
+// Costs of the chains of a batch: that of chain j is cost[j * stride].
 struct ChainCosts {
   const i64* cost;
   i32 stride;
@@ -18,9 +17,9 @@ struct ChainCosts {
   NDS_FN i64 of(i32 j) const { return cost[i64(j) * stride]; }
 };
 
-// The chain that chain i goes on from: itself if its cost is within `reach` (in ticks) of the
-// lowest among the chains of its problem, else one that is, drawn at random by the chain's key.
-// That one stays where it is, and costs less.
+// Returns the chain that chain i continues from: itself if its cost is within `reach` (in ticks) of
+// the lowest of its problem, else one that is, drawn by the chain's key. That one continues from
+// itself, and costs less.
 template <class L>
 NDS_FN i32 source_of(const ChainCosts& costs, i32 i, double reach, u64 key, L lanes) {
   const auto rival = [&](i32 j) {
@@ -48,5 +47,4 @@ NDS_FN i32 source_of(const ChainCosts& costs, i32 i, double reach, u64 key, L la
   return i;
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -2,8 +2,7 @@
 #pragma once
 #include "gaps.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 // A customer to be inserted.
 template <class R, class D> struct Candidate {
@@ -210,7 +209,7 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
       const bool second = number == 1;
       Fresh& gap = fresh[i];
       gap.key = filled.key + number;
-      R::each_route(gap, filled.route, [](i32& to, i32 from) { to = from; });
+      R::copy_route(gap, filled.route);
       gap.edge = second ? filled.from : filled.to;
       gap.before = second ? candidate.c : filled.before;
       gap.after = second ? filled.after : candidate.c;
@@ -321,5 +320,4 @@ NDS_FN void recreate_by_gaps(const Instance& in, const D& d, const Solution& s, 
   lanes.sync();
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

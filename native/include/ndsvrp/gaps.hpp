@@ -9,18 +9,17 @@
 #pragma once
 #include "recreate.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 // Gaps of the stripped routes that a lane can hold, in three sizes. The more state a gap has, the
 // more registers it takes.
 template <class R> inline constexpr i32 kLarge = 4 * (24 / (5 + R::kRouteFields + R::kStopFields));
 template <class R> inline constexpr i32 kMedium = kLarge<R> / 2;
 template <class R> inline constexpr i32 kSmall = kLarge<R> / 4;
-constexpr i32 kFresh = 2;   // and of those that insertions make
-constexpr i32 kAtOnce = 4;  // places that are measured together
+constexpr i32 kFresh = 2;   // gaps made by insertions that a lane can hold
+constexpr i32 kAtOnce = 4;  // stops that a lane measures together
 constexpr i32 kStopBits = 16;
-constexpr i32 kGone = -1;  // the key of no gap
+constexpr i32 kGone = -1;  // the key of an unused slot
 
 // Gaps at the same cost are tried in the order of their keys.
 NDS_FN i32 key_of_gap(i32 route, i32 stop) { return route << kStopBits | stop; }
@@ -28,12 +27,12 @@ NDS_FN i32 route_of_gap(i32 key) { return key >> kStopBits; }
 NDS_FN i32 stop_of_gap(i32 key) { return key & ((1 << kStopBits) - 1); }
 NDS_FN bool same_route(i32 key, i32 other) { return u32(key ^ other) < (1u << kStopBits); }
 
-// The routes of the removed customers, each in the hands of one lane.
+// The routes of the removed customers, one per lane.
 struct Touched {
-  i32 route;           // the lane's, if it is a leader
-  i32 first;           // its first place in the stripped draft
-  u32 leaders, empty;  // lanes with a route, lanes whose route has nobody left
-  i32 stops;           // of all
+  i32 route;           // of the lane, if it leads one
+  i32 first;           // its first stop in the stripped draft
+  u32 leaders, empty;  // lanes with a route, lanes whose route is empty
+  i32 stops;           // of all routes
 };
 
 template <class L>
@@ -48,7 +47,7 @@ NDS_FN Touched touched_routes(const Solution& s, const i32* removed, i32 count, 
                  lanes.from(up_to, L::W - 1)};
 }
 
-// Whether the lanes can hold what a step is about.
+// Whether a step fits into the registers of the lanes.
 template <class D, class L>
 NDS_FN bool fits_registers(const Instance& in, const D& d, const Solution& s, const Table& table,
                            i32 count, L) {
@@ -60,8 +59,8 @@ NDS_FN bool fits_registers(const Table& table, const Touched& touched, L) {
   return touched.stops <= least(table.columns, kLarge<R> * L::W);
 }
 
-// A team's share of the touched routes, without the removed customers. Returns the lane's share of
-// the change in cost; `feasible` becomes false if a route is in time only with a customer removed.
+// Strip a team's share of the touched routes. Returns the lane's share of the change in cost;
+// `feasible` becomes false if a route is feasible only with its removed customers.
 template <class R, class D, class C>
 NDS_FN i64 strip_share(const Instance& in, const D& d, const Solution& s, const Workspace& work,
                        const Touched& touched, bool& feasible, C crew) {
@@ -93,8 +92,8 @@ NDS_FN i64 strip_share(const Instance& in, const D& d, const Solution& s, const 
   return delta;
 }
 
-// Rows of the table: how far each removed customer is from each place of the stripped routes. A
-// matrix is such a table itself.
+// Compute the rows of the table: lengths from each removed customer to each stop of the stripped
+// routes. A matrix needs no table.
 template <class D, class C>
 NDS_FN void measure(const D& d, const Workspace& work, i32 stops, i32 count, C crew) {
   if constexpr (D::symmetric) {
@@ -122,8 +121,8 @@ NDS_FN void measure(const D& d, const Workspace& work, i32 stops, i32 count, C c
   }
 }
 
-// Slots for the routes of lanes with a size: those that outgrew theirs get new ones. Returns how
-// many places of the pool are used then; `tight` after moving all other routes together.
+// Give new slots to those routes, one per lane, that outgrew theirs. Returns how many stops of the
+// pool are used then. `tight`: all other routes were moved together.
 template <class L>
 NDS_FN i32 give_slots(Solution& s, i32 route, i32 size, i32 used, bool tight, L lanes) {
   i32 slot = 0;
@@ -136,14 +135,14 @@ NDS_FN i32 give_slots(Solution& s, i32 route, i32 size, i32 used, bool tight, L 
   return used + total;
 }
 
-// The solution takes on what the lanes hold.
+// Change the solution by the gaps in registers.
 template <class R, class L, class G>
 NDS_FN void commit_gaps(const Instance& in, Solution& s, const Workspace& work,
                         const Touched& touched, G& gaps, i64 delta, L lanes) {
   R::leave(in, s, work.trial.unserved, gaps.unserved_count, lanes);
   const i32 before = s.routes;
   s.routes += gaps.opened;
-  // The last gap of a route knows its size.
+  // The last gap of a route has its size.
   const bool leads = touched.leaders >> lanes.lane & 1, opens = lanes.lane < gaps.opened;
   if (touched.empty >> lanes.lane & 1) s.size[touched.route] = 0;
   if (opens) s.slot[before + lanes.lane] = 0;
@@ -158,7 +157,7 @@ NDS_FN void commit_gaps(const Instance& in, Solution& s, const Workspace& work,
   i32 used = give_slots(s, touched.route, old_size, s.used, false, lanes);
   used = give_slots(s, before + lanes.lane, new_size, used, false, lanes);
   if (used > s.room) {
-    if (leads) s.size[touched.route] = 0;  // what stands there is about to be replaced
+    if (leads) s.size[touched.route] = 0;  // its stops are about to be replaced
     if (opens) s.size[before + lanes.lane] = 0;
     lanes.sync();
     compact<R>(s, work.spare, lanes);
@@ -188,12 +187,11 @@ NDS_FN void commit_gaps(const Instance& in, Solution& s, const Workspace& work,
   s.cost += delta;
 }
 
-// The boxes of all routes, which steps by gaps do not keep.
+// Update the boxes of all routes, which steps by gaps do not maintain.
 template <class C> NDS_FN void update_boxes(const Instance& in, Solution& s, C crew) {
   crew.sync();
   for (i32 r = crew.team; r < s.routes; r += crew.teams) update_box(in, s, r, crew.lanes);
   crew.sync();
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -4,8 +4,7 @@
 #include "distance.hpp"
 #include "state.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 constexpr i32 kPoolPerCustomer = 6;  // slots of one customer take 4 stops; the rest is room to move
 constexpr i32 kDraftPerCustomer = 24;  // copies of routes with room to grow
@@ -108,5 +107,4 @@ NDS_FN void carve_inputs(Carver& carver, Instance& in, i32 nodes, Fill fill) {
   D::each_input(in, move);
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

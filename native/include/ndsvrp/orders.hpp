@@ -3,8 +3,7 @@
 #include "rng.hpp"
 #include "state.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 NDS_FN void shuffle(i32* items, i32 count, Random random) {
   for (i32 i = count - 1; i > 0; --i) {
@@ -23,8 +22,8 @@ NDS_FN void sort_by(const i32* rank, i32* items, i32 count) {
   }
 }
 
-// The same by as many lanes as there are items: which of them comes to the lane's place. All draw
-// at once; then each goes back through the swaps.
+// The same with a lane per item: returns the index of the item that comes to the lane's place. All
+// lanes draw at once, then each follows the swaps.
 template <class L> NDS_FN i32 shuffled(i32 count, const Random& random, L lanes) {
   const i32 i = lanes.lane;
   i32 drawn = 0, place = i;
@@ -51,8 +50,8 @@ NDS_FN i32 sorted_by(const i32* rank, const i32* items, i32* order, i32 count, L
   return there ? order[lanes.lane] : 0;
 }
 
-// Order number `which` of reinsertion: the removal's own first and random ones after it, or,
-// sorted, one of SISRs' sort orders drawn by weight. This is the number of that sort order, or 0.
+// Insertion orders are that of the ruin first and random ones after it, or, sorted, one of the sort
+// orders of SISRs drawn by weight. Returns the number of that sort order, or 0.
 NDS_FN i32 draw_sort(const Instance& in, const Recipe& recipe, Random& random) {
   i32 sort = 0;
   if (recipe.sorted_orders) {
@@ -64,25 +63,26 @@ NDS_FN i32 draw_sort(const Instance& in, const Recipe& recipe, Random& random) {
   return sort;
 }
 
-// The index among the removed of the lane's customer, for no more customers than lanes.
+// Insertion order `number` with a lane per customer: returns the index of the lane's customer among
+// the removed.
 template <class L>
 NDS_FN i32 arranged(const Instance& in, const Recipe& recipe, const i32* removed, i32 count,
-                    i32 which, i32* order, Random& random, L lanes) {
+                    i32 number, i32* order, Random& random, L lanes) {
   const i32 sort = draw_sort(in, recipe, random);
   if (sort > 0)
     return sorted_by(in.rank + i64(sort - 1) * (in.n + 1), removed, order, count, lanes);
-  if (!recipe.sorted_orders && which == 0) return lanes.lane < count ? lanes.lane : 0;
+  if (!recipe.sorted_orders && number == 0) return lanes.lane < count ? lanes.lane : 0;
   const i32 index = shuffled(count, random, lanes);
-  random.counter += u64(most(0, count - 1));  // what the shuffle drew
+  random.counter += u64(most(0, count - 1));  // draws of the shuffle
   return lanes.lane < count ? index : 0;
 }
 
 template <class L>
 NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed, i32 count,
-                    i32 which, i32* order, Random& random, L lanes) {
+                    i32 number, i32* order, Random& random, L lanes) {
   if constexpr (L::W > 1) {
     if (count <= L::W) {
-      const i32 index = arranged(in, recipe, removed, count, which, order, random, lanes);
+      const i32 index = arranged(in, recipe, removed, count, number, order, random, lanes);
       lanes.sync();
       if (lanes.lane < count) order[lanes.lane] = removed[index];
       lanes.sync();
@@ -94,12 +94,11 @@ NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed
   lanes.sync();
   if (sort > 0) {
     if (lanes.leads()) sort_by(in.rank + i64(sort - 1) * (in.n + 1), order, count);
-  } else if (recipe.sorted_orders || which > 0) {
+  } else if (recipe.sorted_orders || number > 0) {
     if (lanes.leads()) shuffle(order, count, random);
     random.counter += u64(most(0, count - 1));
   }
   lanes.sync();
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

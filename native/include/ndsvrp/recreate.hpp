@@ -2,8 +2,7 @@
 #pragma once
 #include "scan.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 struct Greedy {
   bool all_routes;
@@ -54,5 +53,4 @@ NDS_DEEP void recreate(const Instance& in, const D& d, const Solution& s, Draft&
   lanes.sync();
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

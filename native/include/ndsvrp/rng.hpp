@@ -1,10 +1,9 @@
 // Counter-based randomness: a draw is a function of (seed, iteration, chain, step, order) and its
-// number, so that the trajectory does not depend on threads, slices or the machine.
+// number, so that a trajectory does not depend on threads, slices or the device.
 #pragma once
 #include "lanes.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 // The finalizer of SplitMix64 (Steele, Lea & Flood 2014, variant 13 of Stafford).
 NDS_FN u64 mix(u64 z) {
@@ -24,8 +23,8 @@ struct Random {
   NDS_FN float unit() { return float(bits() >> 8) * (1.0f / 16777216.0f); }  // [0, 1)
 };
 
-// Whether a position is overlooked: a hash of the position, so that positions can be looked at in
-// any order.
+// Whether a blink skips a position: a hash of the position, so that positions can be tried in any
+// order.
 struct Blinks {
   u32 key, threshold;
 
@@ -39,9 +38,9 @@ struct Blinks {
   }
 };
 
-// -ln(u) for u = (k + 1) / 2^24, k = 0 … 2^24 - 1: our own, so that all machines agree.
-// u = 2^e f with f in [1, 2) and ln f = 2 artanh z, z = (f - 1) / (f + 1) <= 1/3: the series to
-// z^15 is good to 1e-9.
+// -ln(u) for u = (k + 1) / 2^24, k = 0 … 2^24 - 1: not the one of a library, so that all devices
+// agree. u = 2^e f with f in [1, 2) and ln f = 2 artanh z, z = (f - 1) / (f + 1) <= 1/3: the series
+// to z^15 is good to 1e-9.
 NDS_FN double minus_log(u32 k) {
   u32 value = k + 1;
   const i32 exponent = last_bit(value);
@@ -51,5 +50,4 @@ NDS_FN double minus_log(u32 k) {
   return double(24 - exponent) * 0.6931471805599453 - 2.0 * z * sum;
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

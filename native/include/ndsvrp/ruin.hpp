@@ -1,12 +1,10 @@
-// Deconstruction by rule, evaluated on the current solution. Each rule writes the customers to
-// remove, in the order in which they are to be inserted unless another is asked for, and marks
-// them. What goes from draw to draw is done by one lane.
+// Ruin by rule. Each rule writes the customers to remove, in the default insertion order, and marks
+// them. One lane does what depends on one random draw after another.
 #pragma once
 #include "rng.hpp"
 #include "state.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 struct Removal {
   const Instance& in;
@@ -21,7 +19,7 @@ struct Removal {
   NDS_FN bool taken(i32 c) const { return work.mark[c] != 0; }
 };
 
-// M customers, each as likely as any other.
+// Remove M customers, drawn uniformly.
 NDS_FN void ruin_random(Removal& out, i32 removals, Random& random) {
   const i32 n = out.in.n;
   if (removals * 4 <= n) {
@@ -40,8 +38,8 @@ NDS_FN void ruin_random(Removal& out, i32 removals, Random& random) {
   }
 }
 
-// A string of `length` places of route r around the customer at place `here`, or a longer one of
-// which a stretch in the middle stays (split string).
+// Remove a string of `length` customers of route r around stop `here`, or a longer one of which a
+// stretch in the middle stays (split string).
 NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length,
                           Random& random) {
   const i32 size = out.s.size[r];
@@ -62,8 +60,8 @@ NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i
 }
 
 // Adjacent string removal (Christiaens & Vanden Berghe 2020, their equations 5 to 9): strings of
-// customers out of routes near a random one. Customers met on the way that are served by nobody are
-// taken along.
+// customers of routes near a random customer. Unserved customers among the neighbours are removed
+// too.
 NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   const Instance& in = out.in;
   const Solution& s = out.s;
@@ -93,7 +91,7 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   }
 }
 
-// A list of customers, taken by all lanes together.
+// Remove a list of customers, by all lanes together.
 template <class L> NDS_FN void take_all(Removal& out, const i32* customers, i32 count, L lanes) {
   for (i32 i = lanes.lane; i < count; i += L::W) {
     const i32 c = customers[i];
@@ -103,7 +101,7 @@ template <class L> NDS_FN void take_all(Removal& out, const i32* customers, i32 
   out.count += count;
 }
 
-// A random customer and its nearest neighbours.
+// Remove a random customer and its nearest neighbours.
 template <class L> NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, L lanes) {
   const i32 seed = 1 + random.below(out.in.n);
   take_all(out, &seed, 1, lanes);
@@ -111,7 +109,7 @@ template <class L> NDS_FN void ruin_related(Removal& out, i32 removals, Random& 
            lanes);
 }
 
-// Required customers that a tight fleet has left out are tried every time.
+// Add required customers that are unserved, so that every step tries to insert some.
 NDS_FN void retry_unserved(Removal& out, Random& random) {
   constexpr i32 kRetries = 16;
   const Solution& s = out.s;
@@ -124,7 +122,7 @@ NDS_FN void retry_unserved(Removal& out, Random& random) {
   }
 }
 
-// What to remove: a given list, or a rule.
+// Remove a given list, or what a rule chooses. Returns how many.
 template <class L>
 NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Recipe& recipe,
                 const i32* given, Random& random, L lanes) {
@@ -148,5 +146,4 @@ NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Re
   return out.count;
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -3,8 +3,7 @@
 #include "draft.hpp"
 #include "rng.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 // One lane computes the costs of so many positions together, in groups without a remainder, which
 // compilers vectorise.
@@ -191,5 +190,4 @@ NDS_FN void scan_rest(const Instance& in, const D& d, const Solution& s, const D
   }
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -1,16 +1,15 @@
-// The solution of a chain: slots in a pool, so that a step costs what it changes and not what there
-// is.
+// The solution of a chain. Routes have slots in a pool, so that the cost of a step depends on the
+// routes that it changes only.
 #pragma once
 #include "memory.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 constexpr i32 kSlotStep = 4;
 
 NDS_FN i32 slot_for(i32 size) { return (size + 2 + kSlotStep - 1) / kSlotStep * kSlotStep; }
 
-// Does not wait for the other lanes.
+// Copy stops without waiting for the other lanes.
 template <class R, class L>
 NDS_FN void copy_stops(const Stops& to, i32 t, const Stops& from, i32 f, i32 count, L lanes) {
   if constexpr (L::W > 1) {
@@ -30,12 +29,12 @@ NDS_FN void copy_stops(const Stops& to, i32 t, const Stops& from, i32 f, i32 cou
   }
 }
 
-// Move all routes together; `spare` holds them meanwhile.
+// Move all routes together, by way of `spare`.
 template <class R, class L> NDS_DEEP void compact(Solution& s, const Stops& spare, L lanes) {
   i32 used = 0;
   for (i32 r = 0; r < s.routes; ++r) {
     const i32 size = s.size[r], first = s.first[r];
-    const i32 slot = size == 0 ? 0 : slot_for(size);  // empty: about to go, or to be written
+    const i32 slot = size == 0 ? 0 : slot_for(size);  // 0: about to be dropped or written
     if (size > 0) copy_stops<R>(spare, used, s.at, first, size + 2, lanes);
     lanes.sync();
     if (lanes.leads()) {
@@ -56,7 +55,7 @@ NDS_FN void make_room(Solution& s, i32 r, i32 size, const Stops& spare, L lanes)
   i32 slot = slot_for(size + 2);
   if (s.used + slot > s.room) {
     lanes.sync();
-    if (lanes.leads()) s.size[r] = 0;  // what stands there is about to be replaced
+    if (lanes.leads()) s.size[r] = 0;  // its stops are about to be replaced
     lanes.sync();
     compact<R>(s, spare, lanes);
   }
@@ -97,7 +96,7 @@ template <class L> NDS_FN void update_box(const Instance& in, Solution& s, i32 r
   s.box.leg[r] = most(s.at.edge[first], s.at.edge[first + size]);
 }
 
-// The customers of route r, as it stands, learn where they are.
+// Note for the customers of route r where they are.
 template <class R, class L>
 NDS_FN void note_customers(const Instance& in, Solution& s, i32 r, L lanes) {
   const i32 first = s.first[r], size = s.size[r];
@@ -113,7 +112,7 @@ NDS_FN void note_customers(const Instance& in, Solution& s, i32 r, L lanes) {
   }
 }
 
-// Route r of the solution becomes the segment of a draft.
+// Replace route r of the solution by a segment of a draft.
 template <class R, class L>
 NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Stops& from,
                         const Segment& seg, const Stops& spare, L lanes) {
@@ -130,7 +129,7 @@ NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Stops& fro
   lanes.sync();
 }
 
-// An empty route goes; the last one takes its number.
+// Drop an empty route; the last one takes its number.
 template <class R, class L> NDS_FN void drop_route(Solution& s, i32 r, L lanes) {
   const i32 last = --s.routes;
   if (r == last) return;
@@ -142,8 +141,8 @@ template <class R, class L> NDS_FN void drop_route(Solution& s, i32 r, L lanes) 
   lanes.sync();
 }
 
-// So many routes are empty. From the last to the first, so that the route that takes over a number
-// is never an empty one.
+// Drop so many empty routes, from the last to the first: then the route that takes a number is
+// never empty.
 template <class R, class L> NDS_FN void drop_empty(Solution& s, i32 count, L lanes) {
   for (i32 r = s.routes - 1; count > 0; --r) {
     if (s.size[r] == 0) {
@@ -153,7 +152,7 @@ template <class R, class L> NDS_FN void drop_empty(Solution& s, i32 count, L lan
   }
 }
 
-// The solution takes on what the draft says.
+// Change the solution as drafted.
 template <class R, class L>
 NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Stops& spare,
                      L lanes) {
@@ -162,8 +161,7 @@ NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const 
   i32 emptied = 0;
   for (i32 i = 0; i < draft.segments; ++i) {
     const Segment& seg = draft.segment[i];
-    if (seg.route >= before) {  // new: its number is the next one, as segments stand in the order
-                                // of their making
+    if (seg.route >= before) {  // new routes have consecutive numbers
       if (lanes.leads()) s.first[seg.route] = s.slot[seg.route] = s.size[seg.route] = 0;
       s.routes = seg.route + 1;
       lanes.sync();
@@ -180,7 +178,7 @@ NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const 
   s.cost += draft.delta;
 }
 
-// No customer is served.
+// Drop all routes.
 template <class R, class L> NDS_DEEP void clear(const Instance& in, Solution& s, L lanes) {
   static_cast<CurrentNumbers&>(s) = CurrentNumbers{};
   for (i32 c = 1 + lanes.lane; c <= in.n; c += L::W) s.route_of[c] = -1;
@@ -224,7 +222,7 @@ NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* 
   lanes.sync();
 }
 
-// The tour of the chain is written down; each team of a crew writes some of its routes.
+// Save the current solution as the best tour; each team of a crew writes some of its routes.
 template <class C> NDS_FN void save_best(Chain& chain, C crew) {
   constexpr i32 W = C::Lanes::W;
   const auto lanes = crew.lanes;
@@ -246,12 +244,11 @@ template <class C> NDS_FN void save_best(Chain& chain, C crew) {
   lanes.sync();
 }
 
-// The best seen so far is where the chain stands.
+// Make the current solution the best one.
 NDS_FN void start_from_current(Chain& chain) {
   chain.best_cost = chain.current.cost;
   chain.best_unserved = chain.current.unserved_required;
   chain.best_is_current = 1;
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -90,18 +90,18 @@ NDS_FN void set_numbers(Chain& chain, const Record& record) {
 }
 
 // Call call(a.field, b.field) for each array by stop, by route and by node.
-template <class R, class A, class B, class Call> NDS_FN void each_stops(A& a, B& b, Call call) {
+template <class R> NDS_FN void each_stops(auto& a, auto& b, auto call) {
   call(a.node, b.node), call(a.edge, b.edge);
   R::each_prefix(a, b, call), R::each_suffix(a, b, call);
 }
-template <class R, class A, class B, class Call> NDS_FN void each_routes(A& a, B& b, Call call) {
+template <class R> NDS_FN void each_routes(auto& a, auto& b, auto call) {
   call(a.first, b.first), call(a.slot, b.slot), call(a.size, b.size);
   R::each_route(a, b, call);
   call(a.box.left, b.box.left), call(a.box.right, b.box.right);
   call(a.box.low, b.box.low), call(a.box.high, b.box.high);
   call(a.box.inner, b.box.inner), call(a.box.leg, b.box.leg);
 }
-template <class R, class A, class B, class Call> NDS_FN void each_nodes(A& a, B& b, Call call) {
+template <class R> NDS_FN void each_nodes(auto& a, auto& b, auto call) {
   call(a.route_of, b.route_of), call(a.stop_of, b.stop_of);
   R::each_node(a, b, call);
 }

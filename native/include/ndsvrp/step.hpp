@@ -3,15 +3,13 @@
 #include "ruin.hpp"
 #include "step_by_gaps.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
-// Take the solution apart: the first team does it; where all work on what comes next, the others
-// learn of it, and of the margin that the last one has found out. Returns how many customers are to
-// be inserted again, or -1 if time is up.
+// The first team ruins. In crews that work by gaps, the others get the count, and all get the
+// margin from the last team. Returns how many customers are removed, or -1 if time is up.
 template <class C>
-NDS_FN i32 take_out(const Instance& in, const Solution& s, Workspace& work, const Recipe& recipe,
-                    const i32* given, u64 key, double& margin, C crew) {
+NDS_FN i32 ruin_by_crew(const Instance& in, const Solution& s, Workspace& work,
+                        const Recipe& recipe, const i32* given, u64 key, double& margin, C crew) {
   const auto lanes = crew.lanes;
   i32 count = -1;
   if (crew.team == 0 && !lanes.time_is_up()) {
@@ -29,8 +27,8 @@ NDS_FN i32 take_out(const Instance& in, const Solution& s, Workspace& work, cons
   return count;
 }
 
-// The first team makes the stripped draft, the others learn of it. Returns how many customers are
-// to be inserted, or -1 if time is up.
+// The first team makes the stripped draft, the others get its numbers. Returns how many customers
+// are removed, or -1 if time is up.
 template <class R, class D, class C>
 NDS_FN i32 strip_all(const Instance& in, const D& d, const Solution& s, Workspace& work, i32 count,
                      C crew) {
@@ -53,31 +51,32 @@ NDS_FN i32 strip_all(const Instance& in, const D& d, const Solution& s, Workspac
   return count;
 }
 
-// A single order of a single team needs no second draft: it is carried out in the stripped one.
+// A single insertion order of a single team needs no second draft: it changes the stripped one.
 template <class C> NDS_FN constexpr bool in_place(const Recipe& recipe) {
   return C::alone && recipe.orders == 1;
 }
 
-// The orders of a team, one after another: the best draft is kept. Returns its order.
+// Recreate in the insertion orders of a team, one after another, and keep the best draft. Returns
+// the number of its order.
 template <class R, class D, class C>
 NDS_FN i32 try_orders(const Instance& in, const D& d, const Solution& s, Workspace& work,
                       const Recipe& recipe, i32 count, u64 key, C crew) {
   const auto lanes = crew.lanes;
   const bool all = recipe.all_routes != 0;
   i32 best = crew.team;
-  for (i32 which = crew.team; which < recipe.orders; which += crew.teams) {
-    Random ordering{key_of(key, 1 + u64(which))};
-    arrange(in, recipe, work.removed, count, which, work.order, ordering, lanes);
+  for (i32 number = crew.team; number < recipe.orders; number += crew.teams) {
+    Random ordering{key_of(key, 1 + u64(number))};
+    arrange(in, recipe, work.removed, count, number, work.order, ordering, lanes);
     const Greedy greedy = greedy_for(recipe, ordering);
     const bool only = in_place<C>(recipe);
     Draft& draft = only ? work.stripped : work.trial;
     if (!only) copy_draft<R>(draft, work.stripped, all, lanes);
     recreate<R>(in, d, s, draft, work.order, count, greedy, lanes);
-    if (!only && (which == crew.team || draft.delta < work.best.delta)) {
+    if (!only && (number == crew.team || draft.delta < work.best.delta)) {
       const Draft held = work.best;
       work.best = draft;
       work.trial = held;
-      best = which;
+      best = number;
     }
   }
   return best;
@@ -91,7 +90,7 @@ NDS_DEEP void accept(const Instance& in, Chain& chain, Workspace& work, const Dr
   if (chain.current.cost < chain.best_cost) start_from_current(chain);
 }
 
-// Ready for the next step: nothing is drafted, nobody is marked.
+// Prepare for the next step: no route is drafted, no customer is marked.
 template <class C> NDS_FN void tidy(Workspace& work, const Recipe& recipe, i32 count, C crew) {
   const auto lanes = crew.lanes;
   if (crew.team == 0) {
@@ -105,8 +104,8 @@ template <class C> NDS_FN void tidy(Workspace& work, const Recipe& recipe, i32 c
   lanes.sync();
 }
 
-// A step whose customers are taken out: put back in several orders, the best of which is carried
-// out if it is not worse by the margin or more.
+// The rest of a step after the ruin: recreate in several insertion orders, and accept the best if
+// its change in cost is below the margin.
 template <class R, class D, class C>
 NDS_FN bool by_drafts(const Instance& in, const D& d, Chain& chain, Workspace& work,
                       const Recipe& recipe, i32 count, u64 key, double margin, Outcome& outcome,
@@ -124,12 +123,12 @@ NDS_FN bool by_drafts(const Instance& in, const D& d, Chain& chain, Workspace& w
   return true;
 }
 
-// One step. Returns false if time was up before it; what it has come to is in `outcome`.
+// Make one step. Returns false if time was up before it.
 template <class R, class D, class C>
 NDS_FN bool step(const Instance& in, const D& d, Chain& chain, Workspace& work,
                  const Recipe& recipe, const i32* given, u64 key, double margin, Outcome& outcome,
                  C crew) {
-  const i32 count = take_out(in, chain.current, work, recipe, given, key, margin, crew);
+  const i32 count = ruin_by_crew(in, chain.current, work, recipe, given, key, margin, crew);
   if constexpr (C::by_gaps) {
     if (count < 0) return false;
     if (by_gaps<R>(in, d, chain, work, recipe, count, key, margin, outcome, crew)) return true;
@@ -139,9 +138,9 @@ NDS_FN bool step(const Instance& in, const D& d, Chain& chain, Workspace& work,
 
 constexpr i32 kFull = -1;
 
-// Steps from … to-1 of an improvement step (the paper's figure 3): each starts from what the one
-// before left. Accepts if new < current - T ln(u). Returns how many were made before time was up,
-// or kFull if there was too little room for one, after which the work is of no more use.
+// Make steps from … to-1 of an improvement step (the paper's figure 3), in sequence. Accepts if new
+// < current - T ln(u). Returns how many were made before time was up, or kFull if a draft ran out
+// of stops, after which the workspace must not be used.
 template <class R, class D, class C>
 NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe,
                      const i32* given, const double* temperature, i32 from, i32 to, u64 key,
@@ -166,8 +165,7 @@ NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Re
   return k - from;
 }
 
-// The change in cost that rollout k would bring (what training needs), or kNoRoom; with `keep`, it
-// is carried out.
+// Returns the change in cost by rollout k, or kNoRoom. With `keep`, the solution is changed.
 template <class R, class D, class C>
 NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe,
                       const i32* given, i32 k, u64 key, bool keep, C crew) {
@@ -183,5 +181,4 @@ NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Workspace& work, const R
   return outcome.full ? kNoRoom : outcome.delta;
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

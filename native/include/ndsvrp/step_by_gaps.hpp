@@ -4,25 +4,24 @@
 #include "gap_registers.hpp"
 #include "orders.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 NDS_FN Greedy greedy_for(const Recipe& recipe, Random& ordering) {
   return Greedy{recipe.all_routes != 0, Blinks{ordering.bits(), recipe.blink}, recipe.open_route,
                 key_of(ordering.key, ~0ull)};
 }
 
-// What is known of a step by gaps before customers are put back.
+// A step by gaps before the recreation.
 struct Task {
   const Touched* touched;
-  i32 index, count;  // of the lane's customer, of all
+  i32 index, count;  // the lane's customer among the removed, and how many are removed
   i64 delta;         // of the stripped draft
   double margin;
 };
 
 template <class R, class D, i32 Slots, bool Blink, class C>
-NDS_FN Outcome carry_out(const Instance& in, const D& d, Chain& chain, Workspace& work,
-                         const Task& task, const Greedy& greedy, C crew) {
+NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain, Workspace& work,
+                                   const Task& task, const Greedy& greedy, C crew) {
   const auto lanes = crew.lanes;
   const Touched& touched = *task.touched;
   Solution& s = chain.current;
@@ -44,28 +43,29 @@ NDS_FN Outcome carry_out(const Instance& in, const D& d, Chain& chain, Workspace
   return outcome;
 }
 
-// By as few gaps per lane as will do.
+// Use as few slots per lane as possible.
 template <class R, class D, class C>
-NDS_FN Outcome carry_out(const Instance& in, const D& d, Chain& chain, Workspace& work,
-                         const Recipe& recipe, const Task& task, const Greedy& greedy, C crew) {
+NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain, Workspace& work,
+                                   const Recipe& recipe, const Task& task, const Greedy& greedy,
+                                   C crew) {
   constexpr i32 W = C::Lanes::W;
   const i32 stops = task.touched->stops;
   if constexpr (C::blinks) {
     if (recipe.blink != 0) {
-      return carry_out<R, D, kLarge<R>, true>(in, d, chain, work, task, greedy, crew);
+      return recreate_and_accept<R, D, kLarge<R>, true>(in, d, chain, work, task, greedy, crew);
     }
   }
   if (stops <= kSmall<R> * W) {
-    return carry_out<R, D, kSmall<R>, false>(in, d, chain, work, task, greedy, crew);
+    return recreate_and_accept<R, D, kSmall<R>, false>(in, d, chain, work, task, greedy, crew);
   }
   if (stops <= kMedium<R> * W) {
-    return carry_out<R, D, kMedium<R>, false>(in, d, chain, work, task, greedy, crew);
+    return recreate_and_accept<R, D, kMedium<R>, false>(in, d, chain, work, task, greedy, crew);
   }
-  return carry_out<R, D, kLarge<R>, false>(in, d, chain, work, task, greedy, crew);
+  return recreate_and_accept<R, D, kLarge<R>, false>(in, d, chain, work, task, greedy, crew);
 }
 
-// The same with gaps in the gaps of lanes, each team with one order (gaps.hpp); false if that
-// cannot be done with this step, of which nothing is done then.
+// The rest of a step after the ruin, each team with one insertion order. Returns false, without
+// side effects, if the step does not fit into registers.
 template <class R, class D, class C>
 NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& work,
                     const Recipe& recipe, i32 count, u64 key, double margin, Outcome& outcome,
@@ -76,7 +76,7 @@ NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& wor
   if (!fits_registers(in, d, s, work.table, count, lanes)) return false;
   const Touched touched = touched_routes(s, work.removed, count, lanes);
   if (!fits_registers<R>(work.table, touched, lanes)) {
-    crew.sync();  // all have seen who was removed
+    crew.sync();  // all teams have read the removed customers
     return false;
   }
 
@@ -97,7 +97,7 @@ NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& wor
   }
   if constexpr (R::refreshes) {
     if (!feasible) {
-      crew.sync();  // all have heard of it
+      crew.sync();  // all teams have read the state
       return false;
     }
   }
@@ -108,7 +108,7 @@ NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& wor
   const Greedy greedy = greedy_for(recipe, ordering);
   crew.sync();
   const Task task{&touched, index, count, delta, margin};
-  outcome = carry_out<R>(in, d, chain, work, recipe, task, greedy, crew);
+  outcome = recreate_and_accept<R>(in, d, chain, work, recipe, task, greedy, crew);
   if (crew.team == 0) {
     for (i32 i = lanes.lane; i < count; i += C::Lanes::W) work.mark[work.removed[i]] = 0;
     lanes.sync();
@@ -116,5 +116,4 @@ NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& wor
   return true;
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

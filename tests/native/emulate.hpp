@@ -1,7 +1,6 @@
-// CUDA on a CPU, as far as our kernels use it: a thread is a fiber, blocks run one after another.
-// For tests where there is no GPU; see fibers.hpp.
+// The part of CUDA that the kernels use, on a CPU: a thread is a fiber, blocks run in sequence. For
+// tests without a GPU; see fibers.hpp.
 #pragma once
-#define NDS_EMULATED
 #define __CUDACC__
 #define __global__
 #define __device__
@@ -17,13 +16,12 @@
 
 #include "fibers.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
-constexpr u32 kSharedBytes = 256 * 1024;  // more than any card has
+constexpr u32 kSharedBytes = 256 * 1024;  // more than any GPU has
 alignas(16) char memory[kSharedBytes];    // of the block
 
-// The block that runs now.
+// The current block.
 struct Block {
   i32 number, count, threads;
   Fibers fibers;
@@ -45,7 +43,7 @@ struct Block {
 };
 inline Block* block = nullptr;
 
-// What each lane of the warp brings along.
+// Exchange a value with the lanes of the warp.
 inline const std::vector<Meeting::Slot>& bring(u32 mask, i32 kind, i64 value) {
   if (mask != 0xffffffffu) std::abort();
   const i32 thread = block->fibers.now(), warp = thread / 32;
@@ -57,8 +55,8 @@ inline const std::vector<Meeting::Slot>& bring(u32 mask, i32 kind, i64 value) {
 }
 inline i32 lane_now() { return block->fibers.now() % 32; }
 
-// Calls a kernel in every thread of every block. Shared memory is rubbish to begin with, and what
-// lies beyond it must not be touched.
+// Call a kernel in every thread of every block. Shared memory is undefined at first, and bytes
+// beyond it must not be written.
 template <class... A>
 void launch(void (*kernel)(A...), i32 grid, i32 threads, u32 shared, const u64* words) {
   if (shared > kSharedBytes) std::abort();
@@ -105,8 +103,7 @@ inline u64 globaltimer() {
   return u64(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA
 
 inline constexpr nds::ThreadIndex threadIdx{};
 inline constexpr nds::BlockIndex blockIdx{};
@@ -140,7 +137,7 @@ inline unsigned __match_any_sync(unsigned mask, int value) {
   for (int i = 0; i < 32; ++i) bits |= unsigned(all[i].value[0] == value) << i;
   return bits;
 }
-// What lane `from` of them brought; floats travel as their bits.
+// The value of lane `from`; floats are passed as bits.
 template <class T, class From> T nds_shuffle(unsigned mask, int kind, T value, From from) {
   if constexpr (std::is_same_v<T, float>) {
     return __builtin_bit_cast(float, nds_shuffle(mask, kind, __builtin_bit_cast(int, value), from));

@@ -1,13 +1,12 @@
-// Teams of NDS_TEAM lanes, up to three to a crew, played by fibers.
+// Crews of up to three teams of NDS_TEAM lanes; each lane is a fiber.
 #pragma once
 #include "fibers.hpp"
 #include "ndsvrp/step.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 constexpr i32 kFiberLanes = NDS_TEAM;
-constexpr i32 kFiberTeams = 3;
+constexpr i32 kTeamsHere = 3;
 
 template <i32 Width> struct FiberLanes {
   static constexpr i32 W = Width;
@@ -19,7 +18,7 @@ template <i32 Width> struct FiberLanes {
 
   using Slot = Meeting::Slot;
 
-  // The table in which everybody's values lie.
+  // The table of the values of all lanes.
   const std::vector<Slot>& bring(i32 kind, i64 a = 0, i64 b = 0) const {
     std::vector<Slot>& table = meeting->table[meeting->turn % 2];
     table[lane] = Slot{{a, b}};
@@ -32,7 +31,7 @@ template <i32 Width> struct FiberLanes {
   bool time_is_up() const { return bring(1, *stop)[0].value[0] != 0; }
   Choice best(const Choice& mine) const {
     const auto& all =
-        bring(2, i64(mine.cost) << 32 | u32(mine.route), i64(mine.place) << 32 | u32(mine.segment));
+        bring(2, i64(mine.cost) << 32 | u32(mine.route), i64(mine.stop) << 32 | u32(mine.segment));
     Choice best = mine;
     for (const Slot& slot : all) {
       const Choice other{i32(slot.value[0] >> 32), i32(slot.value[0]), i32(slot.value[1] >> 32),
@@ -112,10 +111,10 @@ struct FiberCrew {
   void sync() const { fibers->meet(*meeting, 0, 10); }
 };
 
-// The call once per lane, each with its own numbers and the arrays of all.
+// Run the call once per lane, each with its own numbers and the arrays of all.
 template <class Call>
-auto run_fibers(Chain& chain, Workspace* work, i32 orders, const volatile i32* stop, Call call) {
-  const i32 teams = least(kFiberTeams, orders), count = teams * kFiberLanes;
+auto with_crew(Chain& chain, Workspace* work, i32 orders, const volatile i32* stop, Call call) {
+  const i32 teams = least(kTeamsHere, orders), count = teams * kFiberLanes;
   Fibers fibers(count);
   std::vector<Meeting> meetings(teams + 1);
   for (i32 t = 0; t <= teams; ++t) {
@@ -141,5 +140,4 @@ auto run_fibers(Chain& chain, Workspace* work, i32 orders, const volatile i32* s
   return results[0];
 }
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -1,4 +1,4 @@
-// The kernels of native/cuda for one set of macros, on a CPU (tests/emulation).
+// The kernels of native/cuda for one set of macros, on a CPU.
 #include "emulate.hpp"
 
 #include "chains.cu"

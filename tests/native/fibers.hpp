@@ -1,6 +1,5 @@
-// Lanes on a CPU, for tests: every lane is a fiber, a collective is where fibers wait for each
-// other, and who goes on first is drawn at random, so that what a missing sync would let happen on
-// a GPU happens here too. Slow, and compiled only where tests are run.
+// Lanes on a CPU, for tests: every lane is a fiber. Fibers wait for each other at collectives and
+// continue in random order, so that a missing sync has the effects that it would have on a GPU.
 #pragma once
 #include <ucontext.h>
 
@@ -11,11 +10,10 @@
 
 #include "ndsvrp/types.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
-// Fibers that meet at collectives. What each brings along lies in one of two tables by turns: by
-// the time a table is used again, everybody has left it.
+// A collective of fibers. Their values are in one of two tables by turns: when a table is used
+// again, all fibers have read it.
 struct Meeting {
   struct Slot {
     i64 value[2];
@@ -58,11 +56,11 @@ class Fibers {
 
   i32 now() const { return now_; }
 
-  // Wait until all members are here; `base` is the number of the first of them.
+  // Wait for all members; `base` is the number of the first.
   void meet(Meeting& meeting, i32 base, i32 kind) {
     if (meeting.arrived == 0) meeting.kind = kind;
     if (meeting.kind != kind) fail("lanes of one team are at different collectives");
-    if (++meeting.arrived == meeting.members) {  // anybody may be the first to go on
+    if (++meeting.arrived == meeting.members) {  // any fiber may continue first
       meeting.arrived = 0;
       ++meeting.turn;
       for (i32 i = 0; i < meeting.members; ++i) ready_.push_back(base + i);
@@ -79,7 +77,7 @@ class Fibers {
   };
   static constexpr i32 kStack = 64 * 1024;
 
-  // Stacks are kept: most of what a fiber costs is to make one.
+  // Stacks are kept: making them takes most of the time of a fiber.
   static char* stack(i32 number) {
     static thread_local std::vector<std::unique_ptr<char[]>> stacks;
     while (i32(stacks.size()) <= number) stacks.emplace_back(new char[kStack]);
@@ -106,5 +104,4 @@ class Fibers {
   u64 random_ = 1;
 };
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA
