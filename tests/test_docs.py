@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("", "docs", "configs", "results", "examples/data", "tests/data")
+FOLDERS = ("", "docs", "configs", "results", "tools", "examples/data", "tests/data")
 PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 BASES = ("", "src/ndsvrp", "native", "native/include/ndsvrp", "native/cuda")
 KINDS = "py|hpp|cpp|cu|toml|jsonl|csv"
