@@ -15,7 +15,7 @@
 
 #if defined(__CUDACC__)
   #define NDS_FN __device__ __forceinline__
-  #define NDS_DEEP __device__ __forceinline__  // called from one place only
+  #define NDS_DEEP __device__ __forceinline__  // a kernel has one call of each
 #else
   #define NDS_FN inline __attribute__((always_inline))
   #define NDS_DEEP __attribute__((noinline))

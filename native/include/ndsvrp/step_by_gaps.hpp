@@ -67,9 +67,9 @@ NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain,
 // The rest of a step after the ruin, each team with one insertion order. Returns false, without
 // side effects, if the step does not fit into registers.
 template <class R, class D, class C>
-NDS_FN bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& work,
-                    const Recipe& recipe, i32 count, u64 key, double margin, Outcome& outcome,
-                    C crew) {
+NDS_DEEP bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& work,
+                      const Recipe& recipe, i32 count, u64 key, double margin, Outcome& outcome,
+                      C crew) {
   const auto lanes = crew.lanes;
   Solution& s = chain.current;
   if (recipe.all_routes || recipe.orders > crew.teams) return false;
