@@ -1,8 +1,8 @@
 """Solve vehicle routing problems by ruin and recreate, with hand-made rules or a learned policy.
 
 The top level holds what every other package shares: `Problem` and its constraints, `Solution`, metrics, errors, and
-`check`, which computes cost and violations. Its modules import no other package. The names exported here are the public
-API.
+`check`, which computes cost and violations. Its modules import no other package but `constraints`. The names exported
+here are the public API.
 """
 
 from importlib.metadata import PackageNotFoundError, version
