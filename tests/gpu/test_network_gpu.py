@@ -42,7 +42,7 @@ def test_kernels(case: Case, nodes: int) -> None:
     case.relu(batch * nodes, 512)
     if nodes < 5000:
         for spread in (1.0, 3.0, 12.0):
-            gradient = nodes <= kernels.MOST_ATTENDED and spread < 10.0
+            gradient = nodes <= kernels.MAX_GRADIENT_NODES and spread < 10.0
             case.attention(batch, nodes, 8, spread, gradient=gradient)
 
 
