@@ -8,6 +8,7 @@ from ndsvrp.constraints import (
     CAPACITY,
     CONSTRAINTS,
     FLEET,
+    MAX_DURATION,
     PRIZES,
     TIME_WINDOWS,
     Constraint,
@@ -30,6 +31,7 @@ WINDOWS = [[0, 10], [0, 5]]
         ({"service": [0, 1]}, "cvrp", {CAPACITY}),  # service times alone constrain nothing
         ({"prize": [0, 0]}, "pcvrp", {CAPACITY, PRIZES}),  # prizes are there, though all are required
         ({"vehicles": 1}, "cvrp", {CAPACITY}),
+        ({"max_duration": 9}, "cvrp with duration limit", {CAPACITY, MAX_DURATION}),
     ],
 )
 def test_a_problem_is_named_by_its_constraints(fields: dict[str, object], name: str, constraints: set[object]) -> None:

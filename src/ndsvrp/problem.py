@@ -33,6 +33,8 @@ class Problem:
     service: Floats | None = None  #: (N+1,) time spent at each customer; matters only if times are limited
     prize: Floats | None = None  #: (N+1,) lost if the customer is unserved; 0: the customer is required
     vehicles: int | None = None  #: largest number of routes; None: no limit
+    max_distance: float | None = None  #: of each route; None: no limit
+    max_duration: float | None = None  #: of each route: travel, service and waiting; None: no limit
     metric: Metric = Metric.NONE  #: how lengths between coordinates are rounded
     name: str = "problem"
 

@@ -2,7 +2,7 @@
 
 Run by test_gpu.py where pytest is, and by run.py where it is not:
 
-    python tests/gpu/agree.py VARIANT SOURCE [PLACEMENT] [--small]
+    python tests/gpu/agree.py VARIANT[+limits] SOURCE [PLACEMENT] [--small]
     python tests/gpu/agree.py special
     python tests/gpu/agree.py large N
 
@@ -120,17 +120,23 @@ def compare(problems: list[Problem], which: list[int], seed: int, steps: int, cu
     assert ours == theirs, f"N = {sizes}, seed {seed}, {cuda.placement}: {difference(ours, theirs)}"
 
 
+def drawn(seed: int, variant: str, source: str, n: int, vehicles: bool = False) -> Problem:
+    """A random problem; a variant that ends with `+limits` has limits on routes."""
+    plain = variant.removesuffix("+limits")
+    return random_problem(seed, plain, source, customers=n, vehicles=vehicles, limits=plain != variant)
+
+
 def check_kind(variant: str, source: str, cuda: CudaEngine, small: bool = False) -> int:
     """Problems of one kind, of many sizes, with and without a limited fleet; a batch of several at once."""
     seeds = range(1) if small else range(4)
     sizes = (5, 40) if small else (1, 2, 7, 61, 200)
     for n in sizes:
         for seed in seeds:
-            problem = random_problem(700 + seed, variant, source, customers=n, vehicles=seed % 3 == 1)
+            problem = drawn(700 + seed, variant, source, n, vehicles=seed % 3 == 1)
             compare([problem], [0, 0, 0], seed, 3 if small else 8, cuda)
     if small:
         return len(sizes) * len(seeds)
-    batch = [random_problem(800 + i, variant, source, customers=n) for i, n in enumerate((3, 40, 90))]
+    batch = [drawn(800 + i, variant, source, n) for i, n in enumerate((3, 40, 90))]
     compare(batch, [2, 0, 1, 1, 2], 5, 8, cuda)
     return len(sizes) * len(seeds) + 1
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 VARIANTS, SOURCES = ("cvrp", "vrptw", "pcvrp", "pcvrptw"), ("none", "dimacs", "durations")
+LIMITED = (("cvrp+limits", "none"), ("vrptw+limits", "dimacs"), ("pcvrptw+limits", "durations", "drafts"))
 PLACED = (("cvrp", "none"), ("pcvrptw", "dimacs"), ("pcvrp", "durations"))
 SANITIZED = (("cvrp", "none", "auto"), ("pcvrptw", "durations", "drafts"), ("pcvrp", "none", "global"))
 TOOLS = {
@@ -75,6 +76,8 @@ def jobs() -> dict[str, list[str]]:
     for variant in VARIANTS:
         for source in SOURCES:
             out[f"{variant} {source}"] = [*python, variant, source]
+    for case in LIMITED:
+        out[" ".join(case)] = [*python, *case]
     for placement in ("drafts", "global"):
         for variant, source in PLACED:
             out[f"{variant} {source} {placement}"] = [*python, variant, source, placement, "--small"]

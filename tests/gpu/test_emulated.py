@@ -43,6 +43,7 @@ CASES = [  # every rule, distance and placement at least once
     ("pcvrptw", "dimacs", "auto"),
     ("pcvrptw", "dimacs", "global"),
     ("pcvrp", "durations", "drafts"),
+    ("vrptw+limits", "none", "auto"),
 ]
 
 
@@ -60,7 +61,7 @@ def near(cuda: CudaEngine) -> set[tuple[str, str]]:
 def test_same_routes_as_the_cpu(variant: str, source: str, placement: str) -> None:
     cuda = engine(placement, exact=(variant, placement) == ("cvrp", "auto"))
     for n, vehicles in ((4, False), (17, True)):
-        problem = random_problem(701, variant, source, customers=n, vehicles=vehicles)
+        problem = agree.drawn(701, variant, source, n, vehicles)
         agree.compare([problem], [0, 0], 1, 1, cuda)
     where = {"auto": "111", "drafts": "100", "global": "000"}[placement]
     assert {("improve_chains", where), ("keep_best", where)} <= near(cuda)

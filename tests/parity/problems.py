@@ -23,8 +23,10 @@ def random_problem(
     layout: str | None = None,
     mixed: bool | None = None,
     scale: float | None = None,
+    limits: bool = False,
 ) -> Problem:
-    """`source` is a metric for coordinates, or the kind of matrix; `vehicles` True draws a limit."""
+    """`source` is a metric for coordinates, or the kind of matrix. `vehicles` True draws a limit. `limits` draws limits
+    on routes."""
     rng = np.random.default_rng((seed, VARIANTS.index(variant), SOURCES.index(source)))
     n = customers or int(rng.choice([1, 2, 3, 5, 8, 13, 17, 24, 31, 40]))
     metric = source if source in tuple(Metric) else str(rng.choice(["none", "round"]))
@@ -92,7 +94,27 @@ def random_problem(
     if vehicles:
         fewest = int(np.ceil(demand.sum() / capacity))
         fields["vehicles"] = int(vehicles) if vehicles is not True else max(1, fewest + int(rng.integers(-1, 3)))
+    if limits:
+        fields |= _limits(np.random.default_rng((seed, 7)), Problem(**fields), whole)
     return Problem(**fields)
+
+
+def _limits(rng: np.random.Generator, problem: Problem, whole: Any) -> dict[str, float]:
+    """Limits that every required customer can keep."""
+    nodes, depot = np.arange(problem.customers + 1), np.zeros(problem.customers + 1, int)
+    there_and_back = problem.length(depot, nodes) + problem.length(nodes, depot)
+    time = problem.travel_time(depot, nodes) + problem.travel_time(nodes, depot)
+    if problem.service is not None:
+        time = time + problem.service
+    least = {
+        "max_distance": float(np.max(there_and_back, where=problem.required, initial=0.0)),
+        "max_duration": float(np.max(time, where=problem.required, initial=0.0)),
+    }
+    chosen = [["max_distance"], ["max_duration"], list(least)][int(rng.integers(3))]
+    return {
+        name: float(whole(np.ceil((least[name] * rng.choice([1.0, 1.3, 2.5]) + 0.001) * 1000) / 1000 + 1))
+        for name in chosen
+    }
 
 
 def _points(rng: np.random.Generator, n: int, layout: str) -> np.ndarray:

@@ -115,7 +115,9 @@ class Numbers:
         self.n, self.per_unit = problem.customers, ticks.per_unit
         fields = ticks.fields
         self.capacity, self.vehicles, self.demand = fields["capacity"], fields["vehicles"], fields["demand"].tolist()
-        self.windows = problem.has_windows
+        self.windows = fields["due"] is not None
+        self.max_distance = fields.get("max_distance", math.inf)
+        self.max_duration = fields.get("max_duration", math.inf)
         if self.windows:
             self.ready, self.due, self.service = (fields[name].tolist() for name in ("ready", "due", "service"))
         prize = ticks.fields["prize"]
@@ -143,7 +145,7 @@ class Numbers:
                     self.length = [[math.floor(euclid(a, b) * 10.0) for b in exact] for a in exact]
                 case "exact":
                     self.length = [[math.floor(euclid(a, b) * 1000.0 + 0.5) for b in exact] for a in exact]
-                case _ if self.windows:
+                case _ if ticks.exact_points is not None:
                     self.length = [[math.floor(euclid(a, b) + 0.5) for b in inside] for a in inside]
                 case _:
                     self.length = [[int(f32(f32(math.sqrt(square)) + 0.5)) for square in row] for row in far]
@@ -165,7 +167,24 @@ class Numbers:
         return MISSING if self.prize[c] == REQUIRED else self.prize[c]
 
     def feasible(self, route: Sequence[int]) -> bool:
-        return sum(self.demand[c] for c in route) <= self.capacity and self.in_time(route)
+        return sum(self.demand[c] for c in route) <= self.capacity and self.fits(route)
+
+    def fits(self, route: Sequence[int]) -> bool:
+        """Whether the route keeps windows and limits; unlike the load, they may depend on customers it has lost."""
+        return self.in_time(route) and self.tour_length(route) <= self.max_distance and self.is_short(route)
+
+    def is_short(self, route: Sequence[int]) -> bool:
+        """Whether it takes no longer than it may: the earliest return less the latest departure for that return."""
+        if self.max_duration == math.inf:
+            return True
+        clock, stops, starts = self.ready[0], [0, *route, 0], [self.ready[0]]
+        for here, there in itertools.pairwise(stops):
+            clock = max(clock + self.service[here] + self.time[here][there], self.ready[there])
+            starts.append(clock)
+        departure = clock
+        for here, there in reversed(list(itertools.pairwise(stops))):
+            departure = min(departure - self.time[here][there] - self.service[here], self.due[here])
+        return clock - departure <= self.max_duration
 
     def in_time(self, route: Sequence[int]) -> bool:
         if not self.windows:
@@ -354,7 +373,7 @@ class Chain:
             if number is None or number in draft or c in staying:
                 continue
             rest = [other for other in self.routes[number] if other not in removed]
-            if rest and not self.numbers.in_time(rest):
+            if rest and not self.numbers.fits(rest):
                 staying |= set(self.routes[number])
             else:
                 draft[number] = rest

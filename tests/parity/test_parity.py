@@ -85,12 +85,12 @@ def test_everybody_is_removed(variant: str, scope: bool) -> None:
 
 
 @pytest.mark.parametrize(("variant", "source"), COMBINATIONS)
-@pytest.mark.parametrize("limited", [False, True])
-def test_short_trajectories(variant: str, source: str, limited: bool) -> None:
-    """Start and steps of every kind, on problems of all sizes."""
+@pytest.mark.parametrize(("limited", "limits"), [(False, False), (True, False), (False, True), (True, True)])
+def test_short_trajectories(variant: str, source: str, limited: bool, limits: bool) -> None:
+    """Start and steps of every kind, on problems of all sizes, also with limits on routes."""
     engine = CpuEngine()
     for seed in range(6):
-        problem = random_problem(seed, variant, source, vehicles=limited)
+        problem = random_problem(seed, variant, source, vehicles=limited, limits=limits)
         reference = Chain(Numbers(problem))
         state = start(engine, [problem], [0], seed, rounds=3)
         reference.start(seed, 0, 3, limited)

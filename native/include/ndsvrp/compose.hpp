@@ -15,6 +15,7 @@ template <class Self> struct AnyRule {
   static constexpr bool uses_time = false;  // whether fits_position needs travel times
   static constexpr bool refreshes = false;  // whether `refresh` and `feasible` are not empty
   static constexpr i32 kRetries = 0;        // unserved customers added to a ruin, at most
+  static constexpr i32 kAfter = 0;          // rules that every composition with it has before it
 
   template <class T> struct Route {};
   template <class T> struct Prefix {};

@@ -269,8 +269,154 @@ struct Prizes : AnyRule<Prizes> {
   }
 };
 
+// The distance and the duration of a route are limited. A duration counts travel, service and
+// waiting, for the departure that makes it least. With the departure t, a route returns at
+// max(t + busy, finish), if t is at most `departure`: so its duration is at least `busy` and at
+// least finish - departure, and the larger of the two is reached.
+struct RouteLimits : AnyRule<RouteLimits> {
+  static constexpr const char* name = "RouteLimits";
+  static constexpr bool active(const Instance& in) { return in.max_distance > 0; }
+  static constexpr bool uses_time = true, refreshes = true;
+  static constexpr i32 kAfter = 3;  // rules: windows and prizes may restrict nothing
+
+  template <class T> struct Route {
+    T distance;
+  };
+  template <class T> struct Prefix {
+    T busy;       // travel and service since the departure
+    T earliest;   // earliest departure from here, however early the route begins
+    T departure;  // latest departure from the depot that is in time up to here
+  };
+  template <class T> struct Suffix {
+    T left;    // travel and service from the start of service here to the return
+    T finish;  // earliest return, however early the service here starts
+  };
+  template <class A, class B, class Call> NDS_FN static void each_route(A& a, B& b, Call call) {
+    call(a.distance, b.distance);
+  }
+  template <class A, class B, class Call> NDS_FN static void each_prefix(A& a, B& b, Call call) {
+    call(a.busy, b.busy), call(a.earliest, b.earliest), call(a.departure, b.departure);
+  }
+  template <class A, class B, class Call> NDS_FN static void each_suffix(A& a, B& b, Call call) {
+    call(a.left, b.left), call(a.finish, b.finish);
+  }
+
+  struct Probe : AnyRule::Probe {
+    i32 ready, due, service, max_distance, max_duration;
+    NDS_FN Probe(const Instance& in, i32 c)
+        : AnyRule::Probe(in, c),
+          ready(in.ready[c]),
+          due(in.due[c]),
+          service(in.service[c]),
+          max_distance(in.max_distance),
+          max_duration(in.max_duration) {}
+    template <class Route, class Prefix, class Suffix>
+    NDS_FN bool fits_position(const Route& route, const Prefix& before, const Suffix& after,
+                              const Ways& ways, i32 cost) const {
+      const i32 onward = service + ways.time_from, rest = onward + after.left;
+      const i32 start = most(before.earliest + ways.time_to, ready);
+      const i32 finish = most(start + rest, after.finish);
+      const i32 latest = least(due, after.latest - onward) - ways.time_to - before.busy;
+      return (route.distance + cost <= max_distance) &
+             (before.busy + ways.time_to + rest <= max_duration) &
+             (finish - least(before.departure, latest) <= max_duration);
+    }
+    NDS_FN bool fits_alone(const Ways& ways) const {
+      return (ways.to + ways.from <= max_distance) &
+             (ways.time_to + service + ways.time_from <= max_duration);
+    }
+    template <class Route> NDS_FN void extend(Route& route, i32 cost) const {
+      route.distance = least(route.distance + cost, kEver);
+    }
+  };
+
+  static constexpr i32 kEver = TimeWindows::kEver;
+  template <class Prefix> NDS_FN static void begin(const Instance&, Prefix& prefix) {
+    prefix.busy = 0, prefix.earliest = -kEver, prefix.departure = kEver;
+  }
+  template <class Suffix> NDS_FN static void end(const Instance&, Suffix& suffix) {
+    suffix.left = 0, suffix.finish = -kEver;
+  }
+
+  // Prefixes of stops p … last, given that of the stop before p.
+  template <class D, class At, class L>
+  NDS_FN static void go_forward(const Instance& in, const D& d, const At& at, i32 p, i32 last,
+                                L lanes) {
+    i32 busy = at.busy[p - 1], earliest = at.earliest[p - 1], departure = at.departure[p - 1];
+    for (i32 begin = p; begin <= last; begin += L::W) {
+      const i32 q = begin + lanes.lane;
+      MaxPlus stop{0, -kEver};
+      i32 service = 0, due = kEver;
+      if (q <= last) {
+        const i32 node = at.node[q];
+        service = in.service[node], due = in.due[node];
+        stop = MaxPlus{TimeWindows::travel(d, at, q - 1) + service, in.ready[node] + service};
+      }
+      stop = lanes.up_to(stop);
+      const i32 latest = due - (busy + stop.a - service);  // departure that is in time here
+      const i32 busy_here = busy + stop.a, earliest_here = most(earliest + stop.a, stop.b);
+      const i32 departure_here = least(departure, -lanes.up_to(MaxPlus{0, -latest}).b);
+      if (q <= last)
+        at.busy[q] = busy_here, at.earliest[q] = earliest_here, at.departure[q] = departure_here;
+      busy = lanes.from(busy_here, L::W - 1), earliest = lanes.from(earliest_here, L::W - 1);
+      departure = lanes.from(departure_here, L::W - 1);
+    }
+  }
+  // Suffixes of stops p … first, given that of the stop after p.
+  template <class D, class At, class L>
+  NDS_FN static void go_back(const Instance& in, const D& d, const At& at, i32 p, i32 first,
+                             L lanes) {
+    i32 left = at.left[p + 1], finish = at.finish[p + 1];
+    for (i32 begin = p; begin >= first; begin -= L::W) {
+      const i32 q = begin - lanes.lane;
+      i32 time = 0, ready = -kEver;
+      if (q >= first) {
+        const i32 node = at.node[q];
+        time = in.service[node] + TimeWindows::travel(d, at, q), ready = in.ready[node];
+      }
+      const i32 left_here = left + lanes.up_to(MaxPlus{time, 0}).a;
+      const i32 forced = q >= first ? ready + left_here : -kEver;
+      const i32 finish_here = most(finish, lanes.up_to(MaxPlus{0, forced}).b);
+      if (q >= first) at.left[q] = left_here, at.finish[q] = finish_here;
+      left = lanes.from(left_here, L::W - 1), finish = lanes.from(finish_here, L::W - 1);
+    }
+  }
+
+  template <class D, class At, class Route, class L>
+  NDS_FN static void refresh(const Instance& in, const D& d, const At& at, i32 first, i32 size,
+                             Route& route, L lanes) {
+    const i32 last = first + size + 1;
+    i64 distance = 0;
+    for (i32 p = first + lanes.lane; p < last; p += L::W) distance += at.edge[p];
+    distance = lanes.sum(distance);
+    route.distance = distance < kEver ? i32(distance) : kEver;
+    if (lanes.leads()) {
+      at.busy[first] = at.left[last] = 0;
+      at.earliest[first] = at.finish[last] = -kEver, at.departure[first] = kEver;
+    }
+    lanes.sync();
+    go_forward(in, d, at, first + 1, last, lanes);
+    go_back(in, d, at, last - 1, first, lanes);
+    lanes.sync();
+  }
+  template <class D, class At, class L>
+  NDS_FN static void inserted(const Instance& in, const D& d, const At& at, i32 first, i32 size,
+                              i32 p, L lanes) {
+    go_forward(in, d, at, p, first + size + 1, lanes);
+    go_back(in, d, at, p, first, lanes);
+    lanes.sync();
+  }
+  template <class At, class Route, class L>
+  NDS_FN static bool feasible(const Instance& in, const At& at, i32 first, i32 size,
+                              const Route& route, L) {
+    const i32 last = first + size + 1;
+    const i32 duration = most(at.busy[last], at.earliest[last] - at.departure[last]);
+    return (route.distance <= in.max_distance) & (duration <= in.max_duration);
+  }
+};
+
 // All rules there are. The first one is part of every composition.
-using AllRules = Rules<Capacity, TimeWindows, Prizes>;
+using AllRules = Rules<Capacity, TimeWindows, Prizes, RouteLimits>;
 
 inline namespace NDS_ISA {
 
@@ -286,7 +432,11 @@ auto with_rules(Rules<Taken...> taken, Rules<Next, Rest...>, Chosen chosen, Call
     if (!chosen.template operator()<Next>())
       return with_rules(taken, Rules<Rest...>{}, chosen, call);
   }
-  return with_rules(Rules<Taken..., Next>{}, Rules<Rest...>{}, chosen, call);
+  if constexpr (sizeof...(Taken) < Next::kAfter) {
+    return with_rules(taken, Rules<Rest...>{}, chosen, call);
+  } else {
+    return with_rules(Rules<Taken..., Next>{}, Rules<Rest...>{}, chosen, call);
+  }
 }
 template <class Call> auto with_rules(const Instance& in, Call call) {
   return with_rules(Rules<>{}, AllRules{}, [&]<class Rule>() { return Rule::active(in); }, call);

@@ -54,9 +54,11 @@ enum Chance : u32 {};  // a probability times 2^32
 
 // A problem in ticks. Node 0 is the depot. A pointer that the problem does not need is null.
 #define NDS_INSTANCE(FIELD)                                                              \
-  FIELD(i32, n)        /* customers */                                                   \
-  FIELD(i32, capacity) /* in units of demand */                                          \
-  FIELD(i32, vehicles) /* routes, at most */                                             \
+  FIELD(i32, n)            /* customers */                                               \
+  FIELD(i32, capacity)     /* in units of demand */                                      \
+  FIELD(i32, vehicles)     /* routes, at most */                                         \
+  FIELD(i32, max_distance) /* of a route; 0: no limit on routes */                       \
+  FIELD(i32, max_duration) /* of a route; 0: no limit on routes */                       \
   FIELD(const i32*, demand)                                                              \
   FIELD(const i32*, ready)                                                               \
   FIELD(const i32*, due)                                                                 \

@@ -13,14 +13,15 @@ from ndsvrp.constraints.base import Constraint, Field, Input, Violation, Visits,
 from ndsvrp.constraints.capacity import CAPACITY
 from ndsvrp.constraints.fleet import FLEET
 from ndsvrp.constraints.prizes import PRIZES
+from ndsvrp.constraints.route_limits import MAX_DISTANCE, MAX_DURATION
 from ndsvrp.constraints.time_windows import TIME_WINDOWS
 
 __all__ = [
-    "CAPACITY", "CONSTRAINTS", "FIELDS", "FLEET", "PRIZES", "TIME_WINDOWS", "Constraint", "Field", "Input",
-    "Violation", "Visits", "constraints_of", "refuse",
+    "CAPACITY", "CONSTRAINTS", "FIELDS", "FLEET", "MAX_DISTANCE", "MAX_DURATION", "PRIZES", "TIME_WINDOWS",
+    "Constraint", "Field", "Input", "Violation", "Visits", "constraints_of", "refuse",
 ]  # fmt: skip
 
-CONSTRAINTS: tuple[Constraint, ...] = (CAPACITY, TIME_WINDOWS, PRIZES, FLEET)
+CONSTRAINTS: tuple[Constraint, ...] = (CAPACITY, TIME_WINDOWS, PRIZES, FLEET, MAX_DISTANCE, MAX_DURATION)
 FIELDS = tuple(field for constraint in CONSTRAINTS for field in constraint.fields)
 
 
