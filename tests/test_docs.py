@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("", "docs", "configs", "results", "tools", "examples/data", "tests/data")
 PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 BASES = ("", "src/ndsvrp", "native", "native/include/ndsvrp", "native/cuda")
+NATIVE = ("*.hpp", "*.cpp", "*.cu")
 KINDS = "py|hpp|cpp|cu|toml|jsonl|csv"
 FILES = {path.name for folder in ("src", "native", "tests", "configs", "examples", "results", "tools")
          for path in (ROOT / folder).rglob("*") if path.is_file()}  # fmt: skip
@@ -56,8 +58,16 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
-def test_the_map_lists_every_package() -> None:
+def test_the_map_lists_every_package_and_file() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    for package in (ROOT / "src/ndsvrp").rglob("__init__.py"):
-        name = ".".join(package.parent.relative_to(ROOT / "src").parts)
-        assert f"**`{name}`**" in text, name
+    listed = Counter(re.findall(r"^(?:    |\*\*`)([\w./]+)(?:  |`)", text, re.MULTILINE))
+    sources = [
+        *(ROOT / "src/ndsvrp").rglob("*.py"),
+        *(file for kind in NATIVE for file in (ROOT / "native").rglob(kind)),
+    ]
+    present = Counter(
+        ".".join(file.parent.relative_to(ROOT / "src").parts) if file.name == "__init__.py" else file.name
+        for file in sources
+    )
+    missing, gone = present - listed, listed - present - Counter(["native/include/ndsvrp", "native/cpu", "native/cuda"])
+    assert not missing and not gone, (sorted(missing), sorted(gone))
