@@ -103,8 +103,9 @@ template <class R, class D, class L>
 NDS_DEEP i32 strip(const Instance& in, const D& d, const Solution& s, Workspace& work, i32 count,
                    L lanes) {
   Draft& draft = work.stripped;
-  static_cast<DraftNumbers&>(draft) = DraftNumbers{};
+  draft.used = draft.full = draft.segments = draft.opened = draft.unserved_count = 0;
   draft.routes = s.routes;
+  draft.delta = 0;
   i64 delta = 0;  // this lane's share
   bool stay = false;
   for (i32 begin = 0; begin < count && !draft.full; begin += L::W) {
@@ -162,8 +163,12 @@ NDS_FN void copy_draft(Draft& to, const Draft& from, bool all_routes, L lanes) {
     to.segment[i] = from.segment[i];
     if (all_routes) to.drafted[from.segment[i].route] = 1;
   }
-  static_cast<DraftNumbers&>(to) = from;
-  to.opened = to.unserved_count = 0;  // as in every stripped draft; saves registers
+  to.used = from.used;
+  to.full = from.full;
+  to.segments = from.segments;
+  to.routes = from.routes;
+  to.delta = from.delta;
+  to.opened = to.unserved_count = 0;
   lanes.sync();
 }
 

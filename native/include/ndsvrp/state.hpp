@@ -32,29 +32,26 @@ struct alignas(16) Segment : AllRules::Route<i32> {
   i32 first, size, route, room;
 };
 
-struct DraftNumbers {
-  i64 delta;  // cost minus the solution's
-  i32 used;   // stops
-  i32 full;   // it ran out of stops and must not be used
-  i32 segments;
-  i32 routes;  // nonempty routes, those of the solution included
-  i32 opened;  // new routes
-  i32 unserved_count;
-};
-
 // The changed routes of a reconstruction, beside a solution that it only reads.
-struct Draft : DraftNumbers {
+struct Draft {
   Stops at;
-  i32 room;  // stops that may be used
+  i32 used, room;  // of its stops
+  i32 full;        // it ran out of stops and must not be used
   Segment* segment;
+  i32 segments;
   Flag* drafted;  // by route: 1 if it has a segment; kept only where all routes are considered
+  i32 routes;     // nonempty routes, those of the solution included
+  i32 opened;     // new routes
+  i64 delta;      // cost minus the solution's
   i32* unserved;  // customers without a position
+  i32 unserved_count;
 };
 
 // What the teams of a crew share during a step.
 struct CrewState {
-  i32 count, left;  // customers removed, and of them those whose routes can be stripped
-  DraftNumbers stripped;
+  i32 count;                               // customers removed
+  i32 left, used, segments, routes, full;  // the stripped draft
+  i64 stripped_delta;
   double margin;      // by which a step may be worse
   i64 delta[kTeams];  // the best draft of each team, and the number of its insertion order
   i32 order[kTeams];

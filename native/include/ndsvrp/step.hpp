@@ -37,11 +37,16 @@ NDS_FN i32 strip_all(const Instance& in, const D& d, const Solution& s, Workspac
   if constexpr (!C::alone) {
     CrewState& state = *work.crew;
     Draft& draft = work.stripped;
-    if (crew.team == 0 && lanes.leads()) state.left = count, state.stripped = draft;
+    if (crew.team == 0 && lanes.leads()) {
+      state.left = count;
+      state.used = draft.used, state.segments = draft.segments, state.routes = draft.routes;
+      state.full = draft.full, state.stripped_delta = draft.delta;
+    }
     crew.sync();
     count = state.left;
-    static_cast<DraftNumbers&>(draft) = state.stripped;
-    draft.opened = draft.unserved_count = 0;  // known to the compiler
+    draft.used = state.used, draft.segments = state.segments, draft.routes = state.routes;
+    draft.full = state.full, draft.delta = state.stripped_delta;
+    draft.opened = draft.unserved_count = 0;
   }
   return count;
 }
