@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gpu.instance_cases import SOURCES, Host, named, unpacked
-from ndsvrp.engine.batched import pack_drawn
+from ndsvrp.engine.batched import upload_batch
 from ndsvrp.engine.upload import prepare, send
 from ndsvrp.generate.instances import Instances, draw
 from ndsvrp.train.config import Source
@@ -21,7 +21,7 @@ ORDERS = ("rank", "sort_weight", "sorts")  # that training has no use for
 def compare(instances: Instances, neighbours: int) -> Any:
     """Returns what was packed."""
     count = len(instances.capacity)
-    found = pack_drawn(Host(), instances, neighbours)()
+    found = upload_batch(Host(), instances, neighbours)()
     expected = prepare([instances.problem(i) for i in range(count)], np.arange(count), None, neighbours)
     (ours,), (theirs,) = found.groups, expected.groups
     assert ours.shape == theirs.shape
@@ -62,7 +62,7 @@ def test_powers_of_two(length: float) -> None:
     prize = torch.tensor([[0, length, 40.0]] * 2, dtype=torch.float64)
     for given in (None, prize):
         instances = Instances(coordinates, demand, torch.tensor([4, 7]), prize=given)
-        found = pack_drawn(Host(), instances, 2)()
+        found = upload_batch(Host(), instances, 2)()
         largest = length if given is None else min(40.0, 64 * length)
         assert found.per_unit[0] * largest <= 2**28 < 2 * found.per_unit[0] * largest
         assert found.groups[0].shape.longest == 2 and found.groups[0].shape.typical == 2

@@ -14,7 +14,7 @@ import torch
 
 from gpu.instance_cases import SOURCES, Host, cells_by, named, unpacked
 from ndsvrp.counter_random import key_of
-from ndsvrp.engine.batched import pack_drawn
+from ndsvrp.engine.batched import upload_batch
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.upload import near_by_points
@@ -94,7 +94,7 @@ def test_the_same_instances_as_on_a_cpu(source: Source) -> None:
             assert other is value is None or torch.equal(other.cpu(), value), name
         assert all(map(torch.equal, inputs_of(here).tensors(), (part.cpu() for part in there.inputs.tensors())))
         assert torch.equal(here.side(), there.instances.side().cpu())
-        one, other = pack_drawn(Host(), here, 15)(), there.upload()  # type: ignore[arg-type]
+        one, other = upload_batch(Host(), here, 15)(), there.upload()  # type: ignore[arg-type]
         assert one.per_unit.tolist() == other.per_unit.tolist() and one.groups[0].shape == other.groups[0].shape
         assert unpacked(one.groups[0].block, count) == unpacked(other.groups[0].block, count)
         assert torch.equal(one.groups[0].tours, other.groups[0].tours.cpu())

@@ -1,10 +1,8 @@
-"""Problems that were drawn on the GPU, packed there: all at once, and nothing goes to the CPU and back.
+"""The device form of generated instances, made on the GPU for a whole batch, without a wait by the CPU.
 
-What `ticks.py` says of one problem is said here of a batch, for what is drawn for training: problems of one size by
-their coordinates, whole demands, any number of vehicles, a depot that opens at 0 and has time for a vehicle to each
-customer. What is packed is the same bits: the tests compare them. In between the last bit may be another, as of a way
-that is a square root here and `hypot` there. (Where a tensor on a GPU is divided by a number of the CPU, torch
-multiplies by its inverse: never done here but with powers of two.)
+Generated instances have one size, coordinates, whole demands, any number of vehicles, and a depot that opens at 0 and
+stays open long enough for a trip to each customer. Tests compare the bytes with those of `upload.py`. In between the last
+bit may differ, as between a square root here and `hypot` there.
 """
 
 from __future__ import annotations
@@ -25,64 +23,67 @@ from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN, Ticks
 from ndsvrp.engine.upload import Upload, UploadGroup, kind_of, near_by_points, room_of
 from ndsvrp.generate.instances import Instances
 
-FIELDS: Any = INSTANCE.fields  # type and place of each
-KINDS = {"i4": torch.int32, "u8": torch.int64, "f4": torch.float32, "f8": torch.float64}
-BIAS, FRACTION = 1023, 52  # of the exponent of a float64, and the bits behind it
+FIELDS: Any = INSTANCE.fields  # type and offset of each
+DTYPES = {"i4": torch.int32, "u8": torch.int64, "f4": torch.float32, "f8": torch.float64}
+BIAS, FRACTION = 1023, 52  # of the exponent of a float64, and the bits after it
 
 
 class Size(NamedTuple):
-    """What is asked of problems whose chains have started."""
+    """What a state needs to know of a problem."""
 
     customers: int
     vehicles: None = None
 
 
-def pack_drawn(device: Device, drawn: Instances, neighbours: int) -> Callable[[], Upload]:
-    """Launch all that `pack` and `upload` do, one chain per problem. Whoever calls what is returned waits for the few
-    numbers that the CPU has to know. device: a `Device`. There are no sort orders: nobody in training asks for them."""
-    (count, nodes), where = drawn.demand.shape, drawn.demand.device
+def upload_batch(device: Device, instances: Instances, neighbours: int) -> Callable[[], Upload]:
+    """Launch all that makes the device form of instances, with one chain each, and return a function for the result.
+
+    Calling that function waits for the few numbers that the CPU needs. There are no sort orders: training does not use
+    them.
+    """
+    (count, nodes), where = instances.demand.shape, instances.demand.device
     n = nodes - 1
-    ticks = BatchTicks(drawn)
+    ticks = BatchTicks(instances)
     arrays = ticks.arrays()
     near = near_by_points(torch, arrays["x"], arrays["y"], min(neighbours, n - 1))
     arrays["near"] = near.flatten(1)
-    used, places = room_of(count * INSTANCE.itemsize), {}
+    used, offsets = room_of(count * INSTANCE.itemsize), {}
     for name, array in arrays.items():
-        places[name] = used, room_of(array.shape[1] * array.itemsize)
-        used += count * places[name][1]
+        offsets[name] = used, room_of(array.shape[1] * array.itemsize)
+        used += count * offsets[name][1]
     block = torch.zeros(used, dtype=torch.uint8, device=where)
     number = torch.arange(count, device=where)
     exact = "xd" in arrays
     fields: dict[str, Any] = {
-        "n": n, "capacity": drawn.capacity, "vehicles": n, "scale": 1.0, "box_margin": ticks.error_margin(),
+        "n": n, "capacity": instances.capacity, "vehicles": n, "scale": 1.0, "box_margin": ticks.error_margin(),
         "whole_scale": float(exact), "whole_shift": 0.5 * exact, "near_count": near.shape[2],
     }  # fmt: skip
-    for name, (begin, room) in places.items():
+    for name, (begin, room) in offsets.items():
         rows = block[begin : begin + count * room].view(arrays[name].dtype).view(count, -1 if room else 0)
         rows[:, : arrays[name].shape[1]].copy_(arrays[name])
         fields[name] = block.data_ptr() + begin + room * number
     table = block[: count * INSTANCE.itemsize].view(count, INSTANCE.itemsize)
     for name, value in fields.items():
-        kind, begin = FIELDS[name][:2]
-        table[:, begin : begin + kind.itemsize].view(KINDS[kind.str[1:]])[:, 0] = value
+        dtype, begin = FIELDS[name][:2]
+        table[:, begin : begin + dtype.itemsize].view(DTYPES[dtype.str[1:]])[:, 0] = value
     customer = torch.arange(1, nodes, dtype=torch.int32, device=where)
     tours = torch.stack([customer, torch.zeros_like(customer)], dim=1).view(1, 2 * n).repeat(count, 1)
     lengths = torch.full((count,), 2 * n, dtype=torch.int32, device=where)
     known = device.read(torch.cat([ticks.per_unit[:, 0], ticks.routes().double()]))
 
-    def packed() -> Upload:
+    def upload() -> Upload:
         *_, longest, typical = numbers = known()
         shape = Shape(kind_of(arrays), (n,) * count, int(longest), int(typical))
-        all_of_them = np.arange(count, dtype=np.int32)
-        group = UploadGroup(shape, all_of_them, all_of_them, None, block, tours, lengths)
-        return Upload((Size(n),) * count, all_of_them, numbers[:-2].copy(), [group])
+        chains = np.arange(count, dtype=np.int32)
+        group = UploadGroup(shape, chains, chains, None, block, tours, lengths)
+        return Upload((Size(n),) * count, chains, numbers[:-2].copy(), [group])
 
-    return packed
+    return upload
 
 
 @dataclass(frozen=True, eq=False)
 class BatchTicks(Ticks):
-    """The numbers of drawn instances as an engine takes them. Constraints with a generator convert their own."""
+    """The numbers of generated instances as an engine takes them. Constraints with a generator convert their own."""
 
     problem: Any  #: `Instances`
     xp: ClassVar[Any] = torch

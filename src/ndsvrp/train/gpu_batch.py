@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ndsvrp.counter_random import Words
-from ndsvrp.engine.batched import pack_drawn
+from ndsvrp.engine.batched import upload_batch
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.cuda_state import CudaState
 from ndsvrp.engine.device import Device
@@ -53,7 +53,7 @@ def draw_on_gpu(
         return place_clustered(engine.device, words, depot, seeds, customers, anywhere, halving)
 
     instances = draw(recipe, seed, torch.arange(first, first + count, device=device), place)
-    return GpuBatch(engine, instances, pack_drawn(engine.device, instances, engine.neighbours), inputs_of(instances))
+    return GpuBatch(engine, instances, upload_batch(engine.device, instances, engine.neighbours), inputs_of(instances))
 
 
 def place_clustered(
