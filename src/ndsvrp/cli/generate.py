@@ -23,7 +23,7 @@ _WINDOWS, _PRIZES = "Time windows", "Prizes"
 
 
 def _option(panel: str, config: Any, name: str, choices: Any = None, flag: str | None = None) -> Any:
-    """An option whose help and default are those of the field."""
+    """Return an option with the help and the default of a field."""
     field = next(field for field in fields(config) if field.name == name)
     sentence = field.metadata["doc"]
     if choices is not None:
@@ -40,9 +40,11 @@ def _option(panel: str, config: Any, name: str, choices: Any = None, flag: str |
 def generate_command(
     variant: Annotated[str, typer.Argument(metavar="VARIANT", help=f"One of {', '.join(VARIANTS)}.")],
     customers: Annotated[int, typer.Option("-n", "--customers", min=1, metavar="N", help="Customers per instance.")],
-    out: Annotated[Path, typer.Option(metavar="SET.npz", help="Where the set is written.")],
-    count: Annotated[int, typer.Option(min=1, metavar="N", help="Instances to make.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Instance i depends on seed and i alone.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="SET.npz", help="File to write.")],
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="Number of instances.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Random seed. Instance i depends on seed and i only.")
+    ] = 0,
     first: Annotated[int, typer.Option(min=0, metavar="I", help="Number of the first instance.")] = 0,
     layout: Annotated[
         str | None,
@@ -67,7 +69,7 @@ def generate_command(
     prize_high: Annotated[float | None, _option(_PRIZES, Prizes, "high", flag="--prize-high")] = None,
     prize_share: Annotated[float | None, _option(_PRIZES, Prizes, "share", flag="--prize-share")] = None,
 ) -> None:
-    """Make a set of random instances, the same ones for the same seed."""
+    """Generate a set of random instances. The same seed gives the same instances."""
     if out.suffix.lower() != ".npz":
         raise NdsError(f"{out}: a set is written as .npz")
     check_writable(out)
@@ -102,7 +104,7 @@ def generate_command(
 
 
 def _config(kind: type[Config], **given: Any) -> Config | None:
-    """A record with what was given; None if nothing was, so that parts without use are not refused."""
+    """Return a record with the given values, or None if there are none: unused settings are refused."""
     given = {name: value for name, value in given.items() if value is not None}
     return kind(**given) if given else None
 

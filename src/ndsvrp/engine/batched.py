@@ -1,8 +1,8 @@
 """The device form of generated instances, made on the GPU for a whole batch, without a wait by the CPU.
 
 Generated instances have one size, coordinates, whole demands, any number of vehicles, and a depot that opens at 0 and
-stays open long enough for a trip to each customer. Tests compare the bytes with those of `upload.py`. In between the last
-bit may differ, as between a square root here and `hypot` there.
+stays open long enough for a trip to each customer. Tests compare the bytes with those of `upload.py`. In between the
+last bit may differ, as between a square root here and `hypot` there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Do generated instances look like given ones? `python -m ndsvrp.generate.compare SET.npz …` prints a table.
+"""Compare statistics of given sets and generated ones: `python -m ndsvrp.generate.compare SET.npz …`.
 
-Every set is put beside 256 instances of its variant and size, generated with seed 0 and the default settings.
+Every set is compared with 256 instances of its variant and size, generated with seed 0 and the default settings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Row = dict[str, float]
 
 
 def statistics(problem: Problem) -> Row:
-    """What the generators decide, in means over the customers of one instance."""
+    """Return means over the customers of one instance, for everything that the generators decide."""
     assert problem.coordinates is not None
     customers = np.arange(1, problem.customers + 1)
     nearest = [np.partition(problem.length(c, customers), 1)[1] for c in customers]
@@ -42,7 +42,7 @@ def statistics(problem: Problem) -> Row:
 
 
 def averages(problems: list[Problem]) -> dict[str, tuple[float, float]]:
-    """Mean over the instances and its standard error, of every statistic."""
+    """Return the mean over the instances and its standard error, for every statistic."""
     rows = [statistics(problem) for problem in problems]
     columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
     return {key: (float(c.mean()), float(c.std(ddof=1) / len(c) ** 0.5)) for key, c in columns.items()}

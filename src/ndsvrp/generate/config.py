@@ -1,4 +1,4 @@
-"""Settings of the generators: one frozen record per part of an instance. Defaults live here alone."""
+"""Settings of the generators: one frozen record per part of an instance. Defaults are stated here only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CustomerPosition = Literal["random", "clustered", "random-clustered"]
 DemandKind = Literal["unitary", "1-10", "5-10", "1-100", "50-100", "quadrant", "many-small"]
 RouteSize = Literal["3-5", "5-8", "8-12", "12-16", "16-25", "25-50", "triangular"]
 
-#: The seeds the paper's test sets were drawn with. Training and tuning never use them.
+#: Seeds of the paper's test sets. Training and tuning never use them.
 TEST_SEEDS = frozenset({1233, 1234})
 
 
@@ -24,7 +24,7 @@ def _doc(text: str) -> dict[str, str]:
 
 
 def choose(what: str, value: str, known: Iterable[str]) -> None:
-    """Refuse a name that is not known, and list those that are."""
+    """Raise NdsError for an unknown name, and list the known ones."""
     known = tuple(known)
     if value not in known:
         raise NdsError(f"unknown {what} '{value}' (known: {', '.join(known)})")
@@ -61,14 +61,16 @@ class Clustered:
     """
 
     depot: DepotPosition = field(
-        default="centred", metadata=_doc("Where the depot is: anywhere on the grid, at (500, 500), or at (0, 0).")
+        default="centred", metadata=_doc("Position of the depot: anywhere on the grid, at (500, 500), or at (0, 0).")
     )
     customers: CustomerPosition = field(
         default="clustered",
-        metadata=_doc("Where customers are: anywhere, around seeds, or half of them anywhere and half around seeds."),
+        metadata=_doc(
+            "Positions of customers: anywhere, around seeds, or half of them anywhere and half around seeds."
+        ),
     )
     seeds: tuple[int, int] = field(
-        default=(2, 6), metadata=_doc("Fewest and most seeds, which are customers that attract others.")
+        default=(2, 6), metadata=_doc("Fewest and most seeds: customers that attract others.")
     )
     halving: float = field(default=40.0, metadata=_doc("Grid distance over which the attraction of a seed halves."))
     demand: DemandKind = field(
@@ -97,7 +99,7 @@ class Clustered:
 
 @dataclass(frozen=True, kw_only=True)
 class Windows:
-    """Time windows after Solomon (1987): random centres, equal widths, clipped to what can be kept.
+    """Time windows after Solomon (1987): random centres, equal widths, clipped to times that a vehicle can keep.
 
     All times are whole multiples of `tick`.
     """
@@ -105,12 +107,12 @@ class Windows:
     horizon: float = field(
         default=1.8,
         metadata=_doc(
-            "When the depot closes; later where the farthest customer needs it for a window of half the width."
+            "Closing time of the depot. It is later if the farthest customer needs it for a window of half the width."
         ),
     )
     width: float = field(default=0.4, metadata=_doc("Length of a window that is not clipped."))
     service: float = field(default=0.05, metadata=_doc("Time spent at each customer."))
-    tick: float = field(default=0.001, metadata=_doc("Resolution of times, and the slack left at either end."))
+    tick: float = field(default=0.001, metadata=_doc("Resolution of times, and the slack at both ends of a window."))
 
     def __post_init__(self) -> None:
         for name in ("horizon", "width", "tick"):
@@ -121,7 +123,7 @@ class Windows:
 
 @dataclass(frozen=True, kw_only=True)
 class Prizes:
-    """Prizes that follow demand in part and chance in part."""
+    """Prizes: a part depends on demand, the rest is random."""
 
     low: float = field(default=0.1, metadata=_doc("Smallest prize, above 0 (a customer without a prize is required)."))
     high: float = field(default=0.2, metadata=_doc("Largest prize."))

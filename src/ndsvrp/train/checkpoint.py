@@ -1,7 +1,7 @@
-"""What a training run resumes from: RUN/checkpoint-000000640/, named by the instances seen so far.
+"""Checkpoints of a training run: RUN/checkpoint-000000640/, named by the instances trained on so far.
 
-`model.safetensors` and `model.json` are the model as one would use it; `training.safetensors` and `training.json` hold
-the rest: raw weights, Adam's moments, the running mean of the weights, counters, configuration.
+`model.safetensors` and `model.json` are the model for a search. `training.safetensors` and `training.json` hold raw
+weights, Adam's moments, the running mean of the weights, counters and the configuration.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from ndsvrp.records import require_number, require_whole
 from ndsvrp.train.config import Recipe, TrainConfig, from_tables
 
 FORMAT = 1
-KEPT = 2  #: checkpoints that are not deleted, counted from the newest
+KEPT = 2  #: newest checkpoints that are not deleted
 
-_NAME = re.compile(r"checkpoint-(\d{9,})(~?)")  # ~: about to be replaced by one of the same name
+_NAME = re.compile(r"checkpoint-(\d{9,})(~?)")  # ~: being replaced by one of the same name
 _TEMPORARY = re.compile(r"\.checkpoint-.*\.tmp")
 _COUNTERS = ("batches", "instances", "steps", "seconds")
 _PARTS = ("weights", "exp_avg", "exp_avg_sq", "step", "average")
 
 Tensors = dict[str, Tensor]
-"""By the name of the weight."""
+"""Tensors by the name of the weight."""
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ class TrainingState:
     batches: int
     instances: int
     steps: int  #: of the optimizer
-    seconds: float  #: trained, over all sittings
+    seconds: float  #: of training, over all starts of the run
     weights: Tensors
     exp_avg: Tensors  #: Adam's mean of the gradients; empty before the first step
     exp_avg_sq: Tensors  #: Adam's mean of their squares
@@ -71,17 +71,17 @@ class TrainingState:
 
     @property
     def used(self) -> Tensors:
-        """The weights that make the model: the running mean, where one is kept."""
+        """The weights of the model: the running mean, if one is kept."""
         return self.average or self.weights
 
 
 def is_kept(instances: int, recipe: Recipe) -> bool:
-    """Whether this batch is the first to reach a number of instances whose checkpoint is to be kept for good."""
+    """Return whether this batch is the first to reach a number of instances whose checkpoint is never deleted."""
     return any(0 <= instances - wanted < recipe.batch for wanted in recipe.keep)
 
 
 def save_checkpoint(run: Path, state: TrainingState, card: ModelCard) -> Path:
-    """Write a checkpoint, whole or not at all, and delete those no longer needed. Returns its folder."""
+    """Write a checkpoint atomically and delete those no longer needed. Return its folder."""
     name = f"checkpoint-{state.instances:09d}"
     final, old = run / name, run / f"{name}~"
     _require_parts({part: getattr(state, part) for part in _PARTS}, state.config.network, str(final))
@@ -92,7 +92,7 @@ def save_checkpoint(run: Path, state: TrainingState, card: ModelCard) -> Path:
             save_model(temporary / f"{CHECKPOINT_MODEL}.safetensors", state.used, card)
             _write_training(temporary, state)
             _sync(temporary)
-            if final.exists():  # at every moment there is one of the two
+            if final.exists():  # one of the two exists at every moment
                 _delete(old)
                 final.rename(old)
             temporary.rename(final)
@@ -107,7 +107,7 @@ def save_checkpoint(run: Path, state: TrainingState, card: ModelCard) -> Path:
 
 
 def load_checkpoint(folder: Path) -> TrainingState:
-    """Read a checkpoint; tensors come back bit by bit."""
+    """Read a checkpoint. Tensors are restored bit by bit."""
     described, stored = folder / "training.json", folder / "training.safetensors"
     table = read_json(described, FORMAT)
     require_fields(table, ("format", "sha256", "config", *_COUNTERS), str(described))
@@ -130,14 +130,14 @@ def load_checkpoint(folder: Path) -> TrainingState:
 
 
 def checkpoints(run: Path) -> list[Path]:
-    """Folders that are checkpoints by their name, the newest last."""
+    """Return the folders with the name of a checkpoint, the newest last."""
     found = [(match, path) for path in _entries(run) if (match := _NAME.fullmatch(path.name)) and path.is_dir()]
     found.sort(key=lambda entry: (int(entry[0][1]), entry[0][2] == ""))
     return [path for _, path in found]
 
 
 def newest(run: Path) -> Path:
-    """The last checkpoint of a run that is whole; a warning for each newer one that is not."""
+    """Return the newest intact checkpoint of a run. Warn about each newer one that is damaged."""
     if not run.is_dir():
         raise CheckpointError(f"{run}: no such folder")
     for folder in reversed(checkpoints(run)):
@@ -180,7 +180,7 @@ def _require_counters(table: Mapping[str, Any]) -> None:
 
 
 def _require_parts(parts: Mapping[str, Tensors], network: NetworkConfig, where: str) -> None:
-    """The weights fit the network, and all else fits the weights. Adam and the mean may not have begun."""
+    """Raise unless the weights fit the network and the other parts fit the weights. Adam and the mean may be empty."""
     weights = parts["weights"]
     require_weights(weights, network, torch.float32, where)
     for part in _PARTS[1:]:
@@ -198,7 +198,7 @@ def _require_parts(parts: Mapping[str, Tensors], network: NetworkConfig, where: 
 
 
 def _prune(run: Path, recipe: Recipe) -> None:
-    """Delete all but the newest and those to be kept, and what a killed run left behind."""
+    """Delete all checkpoints except the newest and those to keep, and temporary files of killed runs."""
     found = checkpoints(run)
     current = [folder for folder in found if not folder.name.endswith("~")]
     for folder in found:
@@ -210,7 +210,7 @@ def _prune(run: Path, recipe: Recipe) -> None:
 
 
 def _delete(folder: Path) -> None:
-    """Its name goes first, so that a kill does not leave half of it under that name."""
+    """Rename a folder, then delete it, so that a kill does not leave half of it under its name."""
     if folder.exists():
         doomed = folder.with_name(f".{folder.name}.tmp")
         shutil.rmtree(doomed, ignore_errors=True)
@@ -229,7 +229,7 @@ def _entries(run: Path) -> list[Path]:
 
 
 def _sync(folder: Path) -> None:
-    """Names of files, too, outlive a crash of the machine."""
+    """Flush a folder, so that the names of its files survive a crash of the machine."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,7 +1,7 @@
-"""The configuration of a training run: frozen records, read from TOML. Defaults live here alone.
+"""The configuration of a training run: frozen records, read from TOML. Defaults are stated here only.
 
-A file may begin with `extends = "OTHER.toml"` (relative to itself) and state only what differs. Tables `network`,
-`train` and `validation` are merged field by field; the list `data`, the curriculum, is taken as a whole.
+A file may begin with `extends = "OTHER.toml"` (relative to itself) and state only differences. The tables `network`,
+`train` and `validation` are merged field by field. The list `data`, the curriculum, is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ Schedule = Literal["cosine", "constant"]
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where instances come from: one line of the curriculum. A batch is drawn from one source, with one size."""
+    """An entry of the curriculum. The instances of a batch come from one source and have one size."""
 
     problem: str = documented("cvrp", "The variant: cvrp, vrptw, pcvrp, pcvrptw.")
-    customers: tuple[int, ...] = documented((100,), "Sizes N; a batch has one of them; listed twice: twice as likely.")
-    layout: str = documented("", "Where customers are: uniform, clustered; empty: as the paper has it for the problem.")
-    depot: str = documented("", "Where the depot of clustered instances is: centred, cornered, random; empty: centred.")
-    customers_per_route: tuple[float, ...] = documented(
-        (), "(fewest, most): the capacity of each instance is drawn to fit so many; empty: as the layout has it."
+    customers: tuple[int, ...] = documented(
+        (100,), "Sizes N; a batch has one of them. A size listed twice is twice as likely."
     )
-    weight: float = documented(1.0, "How often this source is drawn, relative to the others.")
+    layout: str = documented("", "Layout: uniform or clustered. Empty: the layout of the paper for this problem.")
+    depot: str = documented("", "Depot of clustered instances: centred, cornered or random. Empty: centred.")
+    customers_per_route: tuple[float, ...] = documented(
+        (), "(fewest, most): each capacity is random and holds this many average customers. Empty: that of the layout."
+    )
+    weight: float = documented(1.0, "Probability of this source, relative to the others.")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "customers", _tuple("customers", self.customers))
@@ -56,46 +58,47 @@ class Source:
             raise NdsError(f"customers_per_route must be fewest and most, got {list(self.customers_per_route)}")
 
     def where(self) -> str:
-        """The layout, the paper's choice made."""
+        """Return the layout; the one of the paper if it is empty."""
         return self.layout or VARIANTS[self.problem].layout
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How the policy is trained. The defaults are the stabilised recipe; `configs/paper` holds the paper's."""
+    """The hyperparameters of training. The defaults are the stabilised recipe; `configs/paper` holds the paper's."""
 
-    seed: int = documented(1, "Instances, weights and draws follow from it.")
-    instances: int = documented(1_000_000, "The run ends after so many instances.")
-    batch: int = documented(64, "Instances worked on side by side, over all processes.")
+    seed: int = documented(1, "Seed of instances, initial weights and rollouts.")
+    instances: int = documented(1_000_000, "Instances after which the run ends.")
+    batch: int = documented(64, "Instances per batch, over all processes.")
     batch_customers: int = documented(
         0,
-        "Customers of a batch at most: where it would have more, it has half or a quarter … of the instances; 0: any.",
+        "Most customers in a batch. A batch with more is halved until it fits. 0: no limit.",
     )
     iterations: int = documented(25, "I: iterations per instance.")
     rollouts: int = documented(128, "K: rollouts per iteration and instance.")
     removals: int = documented(15, "M: customers per rollout (fewer if there are fewer).")
-    orders: int = documented(5, "Reinsertion orders tried per rollout, the policy's first; the best counts.")
-    start_rounds: int = documented(30, "Rounds of improving the start: a quarter removed at random, into all routes.")
+    orders: int = documented(5, "Insertion orders per rollout, the policy's first. The best of them counts.")
+    start_rounds: int = documented(30, "Rounds that improve the start, each with a random quarter of the customers.")
     improvement_steps: int = documented(10, "J: improvement steps before training on an instance.")
-    warm_up: WarmUp = documented(
-        "related", "What takes solutions apart in them: related removal, or the policy itself."
-    )
-    warm_up_rollouts: int = documented(128, "Deconstructions per improvement step.")
-    hot: float = documented(0.1, "Temperature of the first improvement step, for a box of side 1; then down to cold.")
+    warm_up: WarmUp = documented("related", "Ruin of the improvement steps: related removal, or the policy itself.")
+    warm_up_rollouts: int = documented(128, "Reconstructions per improvement step.")
+    hot: float = documented(0.1, "Temperature of the first improvement step, for a bounding box of side 1.")
     cold: float = documented(0.001, "Temperature of the last improvement step.")
     scale_advantage: bool = documented(True, "Divide the advantage by the mean best reward of the batch.")
-    step_every: int = documented(1, "Iterations per optimizer step, gradients accumulated; 0: one step per batch.")
-    learning_rate: float = documented(1.5e-4, "Of Adam.")
-    weight_decay: float = documented(1e-6, "Of Adam.")
-    clip_gradient: float = documented(1.0, "Largest norm of a gradient; 0: any.")
+    step_every: int = documented(1, "Iterations per optimizer step; gradients accumulate. 0: one step per batch.")
+    learning_rate: float = documented(1.5e-4, "Highest learning rate of Adam.")
+    weight_decay: float = documented(1e-6, "Weight decay of Adam.")
+    clip_gradient: float = documented(1.0, "Largest norm of a gradient. 0: no limit.")
     warm_up_steps: int = documented(100, "Optimizer steps over which the learning rate rises, also after --init.")
-    schedule: Schedule = documented("cosine", "Learning rate after that: cosine, down to final_rate; or constant.")
+    schedule: Schedule = documented("cosine", "Learning rate after that: cosine, down to final_rate, or constant.")
     horizon: int = documented(20_000, "Optimizer steps at which the cosine ends.")
-    final_rate: float = documented(0.1, "Learning rate at the end of the cosine, as a share.")
-    average: float = documented(0.999, "Decay of the running mean of the weights, which is what is used; 0: none.")
-    init: str = documented("", "Checkpoint or model to take the weights from; --init goes before.")
+    final_rate: float = documented(0.1, "Learning rate at the end of the cosine, relative to the highest.")
+    average: float = documented(
+        0.999,
+        "Decay of the running mean of the weights, which is the model. 0: no mean.",
+    )
+    init: str = documented("", "Checkpoint or model with the initial weights. The option --init overrides it.")
     checkpoint_seconds: float = documented(300.0, "Seconds between two checkpoints.")
-    keep: tuple[int, ...] = documented((), "Checkpoints that are never deleted, by instances seen.")
+    keep: tuple[int, ...] = documented((), "Numbers of instances whose checkpoints are never deleted.")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep", _tuple("keep", self.keep))
@@ -110,15 +113,15 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What is measured along the way, on instances of its own, the same ones every time."""
+    """Measurements during training, on separate instances, always the same."""
 
-    every: int = documented(50, "Batches between two validations; 0: only at the end.")
-    seed: int = documented(2, "Of the validation instances.")
-    customers: tuple[int, ...] = documented((), "Sizes that are looked at, of those in the data; empty: all.")
+    every: int = documented(50, "Batches between two validations. 0: only at the end.")
+    seed: int = documented(2, "Seed of the validation instances.")
+    customers: tuple[int, ...] = documented((), "Sizes for validation, a subset of those in the data. Empty: all.")
     states: int = documented(
-        16, "Solutions per problem and size whose best-of-K reward is compared to related removal's."
+        16, "Solutions per problem and size. Best-of-K rewards on them are compared with those of related removal."
     )
-    search_instances: int = documented(4, "Instances per problem and size for the short search; 0: none.")
+    search_instances: int = documented(4, "Instances per problem and size for the short search. 0: no search.")
     search_iterations: int = documented(10, "Iterations of that search.")
     search_chains: int = documented(2, "Chains of that search.")
 
@@ -133,7 +136,7 @@ class Validation:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """A training run as a whole."""
+    """A training run."""
 
     network: NetworkConfig = field(default_factory=NetworkConfig)
     train: Recipe = field(default_factory=Recipe)
@@ -151,7 +154,7 @@ class TrainConfig:
             raise NdsError(f"validation and training instances have the same seed {self.train.seed}")
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain tables, as in a file; `from_tables` takes them back."""
+        """Return plain tables, as in a file, for `from_tables`."""
         return asdict(self)
 
 
@@ -159,7 +162,7 @@ TABLES = {"network": NetworkConfig, "train": Recipe, "validation": Validation}
 
 
 def read_config(file: Path, changes: Sequence[str] = ()) -> TrainConfig:
-    """The run that a TOML file describes, together with the files it extends; with changes like `train.batch=32`."""
+    """Read a run from a TOML file and the files that it extends, with changes such as `train.batch=32`."""
     tables = _tables(file, ())
     for change in changes:
         tables = _merged(tables, _change(change))
@@ -167,7 +170,7 @@ def read_config(file: Path, changes: Sequence[str] = ()) -> TrainConfig:
 
 
 def from_tables(tables: dict[str, Any], where: str) -> TrainConfig:
-    """The run that plain tables describe; `where` names their file in errors."""
+    """Return the run that plain tables describe. `where` names their file in errors."""
     _known(where, "table", tables, (*TABLES, "data"))
     try:
         sources = tables.get("data", [{}])
@@ -216,7 +219,7 @@ def _merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 def _change(text: str) -> dict[str, Any]:
-    """`train.batch=32` as tables. It is a line of TOML, but words need no quotes."""
+    """Return `train.batch=32` as tables. It is a line of TOML in which words need no quotes."""
     name, sign, value = text.partition("=")
     for line in (text, f"{name}='{value.strip()}'") if sign and name.count(".") == 1 else ():
         try:

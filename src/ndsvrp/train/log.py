@@ -1,4 +1,4 @@
-"""What a run writes down: JSON lines always, TensorBoard where it is installed."""
+"""The log of a run: JSON lines, and TensorBoard if it is installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG = "log.jsonl"
 
 
 class Log:
-    """Rows of a run, appended and never edited. `run`: what began; `batch`; `validation`; `end`."""
+    """Rows of a run, appended and never edited: `run` for each start, `batch`, `validation`, `end`."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -25,7 +25,7 @@ class Log:
         self._board = _tensorboard(folder)
 
     def write(self, kind: str, row: dict[str, Any]) -> None:
-        """Add a row, at once on disk: what a killed run has learned of itself is not lost."""
+        """Append a row and flush it, so that it survives a killed run."""
         self._stream.write(json.dumps(plain({"kind": kind, **row}), allow_nan=False) + "\n")
         self._stream.flush()
         if self._board is not None and kind in ("batch", "validation"):
@@ -33,7 +33,7 @@ class Log:
                 self._board.add_scalar(f"{kind}/{name}", value, row["instances"])
 
     def close(self) -> None:
-        """No more rows."""
+        """Close the files."""
         self._stream.close()
         if self._board is not None:
             self._board.close()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Signal(NamedTuple):
-    """What a batch of rollouts teaches."""
+    """Rewards and advantages of a batch of rollouts."""
 
     best: Tensor  #: (B,) int64 k*, the rollout with the highest reward
     advantage: Tensor  #: (B,) float32 of that rollout
@@ -19,11 +19,11 @@ class Signal(NamedTuple):
 
 
 def signal(change: Tensor, *, scale: bool) -> Signal:
-    """From the change of cost (B, K) that each rollout brought. Rewards are max(old - new, 0).
+    """Return rewards and advantages for the (B, K) change of cost by each rollout. Rewards are max(old - new, 0).
 
-    The advantage is r_k* - b, the baseline b being the mean reward of the solution's K rollouts. Scaled, it is divided
-    by the mean of r_k* over the batch (over all processes): solutions near their optimum yield small rewards, and
-    gradients should not fade as training gets there.
+    The advantage is r_k* - b; the baseline b is the mean reward of the solution's K rollouts. If scaled, it is divided
+    by the mean of r_k* over the batch (over all processes): solutions near their optimum give small rewards, which must
+    not make the gradients vanish.
     """
     rewards = (-change).clamp(min=0.0).double()
     reward, best = rewards.max(dim=1)
@@ -31,17 +31,17 @@ def signal(change: Tensor, *, scale: bool) -> Signal:
     advantage = reward - mean
     if scale:
         whole = over_processes(reward.mean())
-        advantage = advantage / (whole + (whole == 0))  # nothing was improved: all are 0, and nobody has to look
+        advantage = advantage / (whole + (whole == 0))  # if no rollout improves, all advantages are 0
     return Signal(best, advantage.float(), reward, mean)
 
 
 def loss_of(log_probability: Tensor, advantage: Tensor) -> Tensor:
-    """REINFORCE through the best rollout alone: -(1/B) sum of advantage x log pi. Both (B,)."""
+    """Return the loss of REINFORCE for the best rollouts: -(1/B) sum of advantage x log pi. Both are (B,)."""
     return -(advantage * log_probability).mean()
 
 
 def over_processes(value: Tensor) -> Tensor:
-    """The mean of a number over all processes, which hold equal shares of the batch."""
+    """Return the mean of a number over all processes. Their shares of the batch are equal."""
     if torch.distributed.is_initialized():
         value = value.clone()
         torch.distributed.all_reduce(value)

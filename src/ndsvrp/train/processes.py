@@ -1,4 +1,4 @@
-"""Several processes, started by `torchrun`: who we are, and how we talk."""
+"""Training in several processes, started by `torchrun`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ndsvrp.engine.device import available
 from ndsvrp.errors import EngineError
 
 
-class Place(NamedTuple):
-    """This process among all."""
+class Process(NamedTuple):
+    """This process, one of `processes`."""
 
     rank: int
     processes: int
@@ -23,23 +23,23 @@ class Place(NamedTuple):
 
     @property
     def leads(self) -> bool:
-        """Whether it is the one that writes."""
+        """Whether it is the process that writes files and messages."""
         return self.rank == 0
 
 
 @contextmanager
-def joined(device: str) -> Iterator[Place]:
-    """Find our place, and meet the others if there are any. `auto` is a GPU where there is one."""
+def joined(device: str) -> Iterator[Process]:
+    """Join the process group, if there are several processes. `auto` is a GPU if there is one."""
     rank, processes = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     chosen = _device(device)
     if processes == 1:
-        yield Place(rank, processes, chosen)
+        yield Process(rank, processes, chosen)
         return
-    # Gradients travel between GPUs; rewards are on the CPU.
+    # Gradients are exchanged between GPUs, rewards between CPUs.
     torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo")
     try:
-        yield Place(rank, processes, chosen)
-        torch.distributed.barrier()  # nobody leaves while another still works: that would break its connections
+        yield Process(rank, processes, chosen)
+        torch.distributed.barrier()  # a process that leaves early would break the connections of the others
     finally:
         torch.distributed.destroy_process_group()
 
@@ -56,9 +56,9 @@ def _device(name: str) -> torch.device:
     return torch.device("cuda", local)
 
 
-def agreed(place: Place, answer: bool) -> bool:
-    """What the leading process decided: clocks differ, and all must stop after the same batch."""
-    if place.processes == 1:
+def agreed(process: Process, answer: bool) -> bool:
+    """Return the answer of the leading process: clocks differ, and all must stop after the same batch."""
+    if process.processes == 1:
         return answer
     word = torch.tensor([float(answer)])
     torch.distributed.broadcast(word, 0)

@@ -1,4 +1,4 @@
-"""A training run from its configuration to its checkpoints: the wiring."""
+"""A training run: from a configuration to checkpoints, with validation and a log."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from ndsvrp.policy.rollout import torch_threads
 from ndsvrp.train.checkpoint import TrainingState, checkpoints, is_kept, load_checkpoint, newest, save_checkpoint
 from ndsvrp.train.config import TrainConfig
 from ndsvrp.train.log import Log
-from ndsvrp.train.processes import Place, agreed, joined
+from ndsvrp.train.processes import Process, agreed, joined
 from ndsvrp.train.trainer import Trainer
 from ndsvrp.train.validation import Validator
 
 Report = Callable[[str, dict[str, Any]], None]
-"""Told of every row of the log: its kind and what it says."""
+"""Receive every row of the log: its kind and its contents."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended."""
+    """The end of a run."""
 
     checkpoint: Path
-    leads: bool  #: whether this process is the one that speaks
+    leads: bool  #: whether this process writes files and messages
     stopped: str  #: `instances`, `time` or `interrupted`
     validation: dict[str, Any]
 
@@ -56,18 +56,18 @@ def train(
     threads: int | None = None,
     report: Report = lambda kind, row: None,
 ) -> Outcome:
-    """Train until the configured number of instances is reached, or time is up, or Ctrl-C asks for an end.
+    """Train until the configured number of instances is reached, the time is over, or Ctrl-C is pressed.
 
-    The run ends after a whole batch: before one that would not fit into `seconds` any more together with the last
-    validation, judged by those before.
-    `resume` goes on from the newest whole checkpoint in `out`, on a CPU along the very same trajectory.
+    The run ends after a whole batch. With `seconds`, it ends before a batch that would not fit together with the last
+    validation, judged by earlier ones. `resume` continues from the newest intact checkpoint in `out`; on a CPU the
+    trajectory is that of an uninterrupted run.
     """
     began = perf_counter()
     cores = threads or max(1, usable_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-    with joined(device) as place, _asked_to_end() as asked, torch_threads(cores), ExitStack() as ending:
-        trainer, earlier, origin = _trainer(config, out, place, cores, resume, init)
+    with joined(device) as process, _asked_to_end() as asked, torch_threads(cores), ExitStack() as ending:
+        trainer, earlier, origin = _trainer(config, out, process, cores, resume, init)
         ending.callback(trainer.close)
-        log = Log(out) if place.leads else None
+        log = Log(out) if process.leads else None
 
         def tell(kind: str, row: dict[str, Any]) -> None:
             if log is not None:
@@ -76,14 +76,14 @@ def train(
 
         tell("run", {
             "command": [Path(sys.argv[0]).name, *sys.argv[1:]], **environment(),
-            "device": _device_name(place), "engine": trainer.engine.name,
-            "processes": place.processes, "threads": cores, "resumed": resume, "init": origin,
+            "device": _device_name(process), "engine": trainer.engine.name,
+            "processes": process.processes, "threads": cores, "resumed": resume, "init": origin,
             **_counters(trainer), "config": config.as_dict(),
         })  # fmt: skip
-        run = _Run(trainer, place, out, origin, tell, earlier - began)
-        if place.leads:
-            run.validator = Validator(config, trainer.engine, place.device, cores)
-            run.validate()  # before the first batch: what all later figures are compared to
+        run = _Run(trainer, process, out, origin, tell, earlier - began)
+        if process.leads:
+            run.validator = Validator(config, trainer.engine, process.device, cores)
+            run.validate()  # before the first batch, as a baseline
         batch_seconds = 0.0
         stopped = "instances" if trainer.instances >= config.train.instances else None
         while stopped is None:
@@ -94,33 +94,33 @@ def train(
             left = inf if seconds is None else seconds - (perf_counter() - began)
             if trainer.instances >= config.train.instances:
                 stopped = "instances"
-            elif agreed(place, asked()):
+            elif agreed(process, asked()):
                 stopped = "interrupted"
-            elif agreed(place, left < 1.1 * batch_seconds + run.end_seconds):
+            elif agreed(process, left < 1.1 * batch_seconds + run.end_seconds):
                 stopped = "time"
         return run.end(stopped, log)
 
 
 class _Run:
-    """Validation and checkpoints around the trainer, by the leading process."""
+    """Validation and checkpoints of a run, made by the leading process."""
 
     def __init__(
-        self, trainer: Trainer, place: Place, out: Path, origin: str, tell: Report, clock_shift: float
+        self, trainer: Trainer, process: Process, out: Path, origin: str, tell: Report, clock_shift: float
     ) -> None:
-        self.trainer, self.place, self.out, self.origin, self.tell = trainer, place, out, origin, tell
+        self.trainer, self.process, self.out, self.origin, self.tell = trainer, process, out, origin, tell
         self.validator: Validator | None = None
         self.figures: dict[str, Any] = {}
         self.saved_at = perf_counter()
         self.saved: Path | None = None
-        self.end_seconds = 0.0  #: that the last validation will take
+        self.end_seconds = 0.0  #: expected duration of the last validation
         self._clock_shift = clock_shift
 
     def trained(self) -> float:
-        """Seconds of training, earlier sittings counted in."""
+        """Return the seconds of training, over all starts of the run."""
         return perf_counter() + self._clock_shift
 
     def after_batch(self) -> None:
-        """What is due now and then."""
+        """Validate and save a checkpoint, if it is time."""
         recipe, every = self.trainer.config.train, self.trainer.config.validation.every
         done = self.trainer.instances >= recipe.instances
         if every and self.trainer.batches % every == 0 and not done:
@@ -130,7 +130,7 @@ class _Run:
             self.save()
 
     def validate(self) -> None:
-        """Measure the weights one would use."""
+        """Measure the weights of the model, and log the figures."""
         if self.validator is not None:
             tick = perf_counter()
             self.figures = self.validator.measure(self.trainer.average)
@@ -138,27 +138,27 @@ class _Run:
             self.end_seconds = perf_counter() - tick
 
     def save(self) -> float:
-        """Write a checkpoint. Returns the seconds of training that it holds."""
+        """Write a checkpoint. Return the seconds of training in it."""
         seconds = self.trained()
-        if self.place.leads:
+        if self.process.leads:
             state = capture(self.trainer, seconds)
             self.saved = save_checkpoint(self.out, state, _card(state, self.origin, self.figures))
         self.saved_at = perf_counter()
         return seconds
 
     def end(self, stopped: str, log: Log | None) -> Outcome:
-        """The last figures, the last checkpoint; which is written first, as whoever asked to end may not wait long."""
+        """Validate and write the last checkpoint. A first one is written before, in case the process is killed."""
         self.save()
         self.validate()
         seconds = self.save()
         self.tell("end", {"stopped": stopped, **_counters(self.trainer), "trained_seconds": seconds})
         if log is not None:
             log.close()
-        return Outcome(self.saved or self.out, self.place.leads, stopped, self.figures)
+        return Outcome(self.saved or self.out, self.process.leads, stopped, self.figures)
 
 
 def capture(trainer: Trainer, seconds: float) -> TrainingState:
-    """All that a run resumes from."""
+    """Return everything that a run resumes from."""
     names: dict[torch.Tensor, str] = {parameter: name for name, parameter in trainer.network.named_parameters()}
     moments: dict[str, dict[str, torch.Tensor]] = {"exp_avg": {}, "exp_avg_sq": {}, "step": {}}
     for parameter, held in trainer.optimizer.state.items():
@@ -172,9 +172,9 @@ def capture(trainer: Trainer, seconds: float) -> TrainingState:
 
 
 def restore(trainer: Trainer, state: TrainingState) -> None:
-    """The opposite of `capture`."""
+    """Set a trainer to the state that `capture` returned."""
     trainer.network.load_state_dict(state.weights)
-    if trainer.average is not trainer.network:  # a mean that was not kept before begins with the weights as they are
+    if trainer.average is not trainer.network:  # a new running mean begins with the current weights
         trainer.average.load_state_dict(state.average or state.weights)
     for name, parameter in trainer.network.named_parameters():
         if name in state.exp_avg:
@@ -186,15 +186,15 @@ def restore(trainer: Trainer, state: TrainingState) -> None:
 
 
 def _trainer(
-    config: TrainConfig, out: Path, place: Place, cores: int, resume: bool, init: str
+    config: TrainConfig, out: Path, process: Process, cores: int, resume: bool, init: str
 ) -> tuple[Trainer, float, str]:
-    """The trainer, at its beginning or where it was left; seconds trained before; where the weights came from."""
+    """Return a new or resumed trainer, the seconds of earlier training, and the origin of the weights."""
     torch.manual_seed(config.train.seed)
     network = Network(config.network)
-    engine = _engine(config, place, cores)
+    engine = _engine(config, process, cores)
 
     def made() -> Trainer:
-        return Trainer(config, network, engine, place.device, place.rank, place.processes, cores)
+        return Trainer(config, network, engine, process.device, process.rank, process.processes, cores)
 
     if resume:
         if init:
@@ -220,9 +220,9 @@ def _trainer(
     return made(), 0.0, origin
 
 
-def _engine(config: TrainConfig, place: Place, cores: int) -> Engine:
-    """Where the network is. Lists of few neighbours will do: nothing but related removal reads them."""
-    if place.device.type == "cuda":
+def _engine(config: TrainConfig, process: Process, cores: int) -> Engine:
+    """Return an engine on the device of the network. Only related removal reads the neighbour lists: they are short."""
+    if process.device.type == "cuda":
         from ndsvrp.engine.cuda import CudaEngine
 
         return CudaEngine(neighbours=config.train.removals)
@@ -243,7 +243,7 @@ def _compare(config: TrainConfig, before: TrainConfig, folder: Path) -> None:
 
 
 def _difference(there: Any, here: Any) -> str:
-    """The first field in which two records differ."""
+    """Return a sentence on the first field in which two records differ."""
     name = next(name for name in vars(there) if getattr(there, name) != getattr(here, name))
     return f"{name} is {getattr(there, name)} there and {getattr(here, name)} here"
 
@@ -284,13 +284,16 @@ def _counters(trainer: Trainer) -> dict[str, int]:
     }
 
 
-def _device_name(place: Place) -> str:
-    return torch.cuda.get_device_name(place.device) if place.device.type == "cuda" else "cpu"
+def _device_name(process: Process) -> str:
+    return torch.cuda.get_device_name(process.device) if process.device.type == "cuda" else "cpu"
 
 
 @contextmanager
 def _asked_to_end() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C, or a plain kill, ends the run after the batch; a second one at once, back to the last checkpoint."""
+    """Yield a function that returns whether Ctrl-C or SIGTERM has asked for an end after the batch.
+
+    A second signal ends the run at once, without a checkpoint.
+    """
     asked = False
 
     def handle(number: int, frame: Any) -> None:
@@ -303,7 +306,7 @@ def _asked_to_end() -> Iterator[Callable[[], bool]]:
     for number in (signal.SIGINT, signal.SIGTERM):
         try:
             before[number] = signal.signal(number, handle)
-        except ValueError:  # not in the main thread: nobody presses keys here
+        except ValueError:  # signals can be handled in the main thread only
             break
     try:
         yield lambda: asked

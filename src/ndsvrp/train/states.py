@@ -1,4 +1,4 @@
-"""Solutions to learn on: started, then improved so that what is left to gain is worth learning (lines 5 to 8)."""
+"""Solutions to train on: started, then improved, so that they resemble those of a search (lines 5 to 8)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ndsvrp.engine import base
 from ndsvrp.engine.base import Engine, State
@@ -19,13 +20,13 @@ from ndsvrp.search.stopping import ExponentialCooling
 from ndsvrp.train.config import Recipe
 from ndsvrp.train.gpu_batch import GpuBatch
 
-Deconstruct = Callable[[Inputs, int], Any]
-"""Rollouts (B, K, M) for the solutions shown, in an improvement step of this number."""
+RuinByPolicy = Callable[[Inputs, int], Tensor]
+"""Return (B, K, M) removed customers for the current solutions, in improvement step j."""
 
 
 @dataclass(eq=False)
 class Learning:
-    """A batch of solutions in the hands of an engine, and what the network sees of them."""
+    """A batch of chains of an engine, and the inputs of the network for them."""
 
     engine: Engine
     state: State
@@ -33,7 +34,7 @@ class Learning:
     removals: int
 
     def shown(self) -> Inputs:
-        """The problems with their current solutions."""
+        """Return the inputs with the current solutions."""
         return self.inputs.showing(self.engine.view(self.state, on_device=True))
 
 
@@ -44,12 +45,12 @@ def prepare(
     seed: int,
     first: int,
     device: torch.device,
-    policy: Deconstruct | None = None,
+    policy: RuinByPolicy | None = None,
     rule: base.Rule = "related",
 ) -> Learning:
-    """Start solutions, improved by J improvement steps of a rule, or of the policy if one is given."""
-    sides: Any
+    """Return start solutions after J improvement steps by a rule, or by the policy if one is given."""
     state: State
+    sides: Any  # an array, or a tensor on the GPU
     if isinstance(problems, GpuBatch):
         state, inputs = problems.start(first), problems.inputs
         sides = problems.instances.side()[:, None].repeat(1, recipe.warm_up_rollouts)
@@ -58,19 +59,19 @@ def prepare(
         inputs = static_inputs(problems, np.stack([plane(problem) for problem in problems]), device)
         sides = np.repeat([[problem.side()] for problem in problems], recipe.warm_up_rollouts, axis=1)
         if device.type == "cuda":
-            sides = torch.as_tensor(sides, device=device)  # once, so that the steps need not wait for each other
+            sides = torch.as_tensor(sides, device=device)  # once, so that the steps do not wait for copies
     improve_start(engine, state, seed, recipe.start_rounds)
     removals = min(recipe.removals, inputs.nodes.shape[1] - 1)
     learning = Learning(engine, state, inputs, removals)
     cooling = ExponentialCooling(recipe.hot, recipe.cold)
     for j in range(recipe.improvement_steps):
         removed = None if policy is None else policy(learning.shown(), j)
-        rebuilding = reconstruction(recipe, removals, rule=rule if policy is None else None)
-        heat = cooling(j / max(1, recipe.improvement_steps - 1)) * sides
-        engine.improve(state, rebuilding, removed, heat, seed, j)
+        how = reconstruction(recipe, removals, rule=rule if policy is None else None)
+        temperature = cooling(j / max(1, recipe.improvement_steps - 1)) * sides
+        engine.improve(state, how, removed, temperature, seed, j)
     return learning
 
 
 def reconstruction(recipe: Recipe, removals: int, rule: base.Rule | None = None) -> base.Recipe:
-    """How an engine rebuilds during training: given customers, or those of a rule, in several orders."""
+    """Return how an engine ruins and recreates in training: given customers or a rule, several insertion orders."""
     return base.Recipe(rule=rule, removals=removals, orders=recipe.orders)

@@ -1,4 +1,4 @@
-"""Where the time of a batch goes."""
+"""Measure the parts of a batch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import torch
 
 
 class Stopwatch:
-    """Seconds by the name of a part. On a GPU events are recorded among the work, and read when it is over: the CPU
-    goes on meanwhile, and the part that waits first does not pay for all before it."""
+    """Seconds by the name of a part.
+
+    On a GPU events are recorded in the stream and read at the end. The CPU does not wait for them, and a part that
+    waits is not charged for the parts before it.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._on_gpu = device.type == "cuda"
@@ -20,13 +23,13 @@ class Stopwatch:
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """What happens inside belongs to this part."""
+        """Add the time of the `with` block to this part."""
         began = self._mark()
         yield
         self._marks.append((part, began, self._mark()))
 
     def seconds(self) -> dict[str, float]:
-        """Of every part, since the last call. Waits for the GPU."""
+        """Return the seconds of every part since the last call. Waits for the GPU."""
         if self._on_gpu:
             torch.cuda.synchronize()
         marks, self._marks = self._marks, []

@@ -29,18 +29,18 @@ from ndsvrp.train.data import Batch, BatchMaker, Share
 from ndsvrp.train.gpu_batch import draw_on_gpu
 from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
 from ndsvrp.train.prefetch import GpuPrefetch, Prefetch, ThreadPrefetch
-from ndsvrp.train.states import Learning, prepare, reconstruction
+from ndsvrp.train.states import Learning, RuinByPolicy, prepare, reconstruction
 from ndsvrp.train.stopwatch import Stopwatch
 
-APART = 1 << 32  # added to the number of an iteration or a step, so that training and improvement draw apart
+APART = 1 << 32  # added to iteration numbers, so that training and improvement steps use different random numbers
 
 
 @dataclass
 class Trainer:
-    """A run between two checkpoints: weights, optimizer, counters.
+    """The state of a run: weights, optimizer, counters.
 
-    The same numbers of processes and threads take the same trajectory. On a GPU an iteration is launched while the one
-    before is still under way: nothing is read before the batch is over.
+    The same numbers of processes and threads give the same trajectory. On a GPU iterations are launched without waiting
+    for those before; nothing is read until the batch is over.
     """
 
     config: TrainConfig
@@ -50,8 +50,8 @@ class Trainer:
     rank: int = 0
     processes: int = 1
     threads: int = 1
-    batches: int = 0  #: done so far
-    instances: int = 0  #: seen in them, by all processes
+    batches: int = 0  #: trained on
+    instances: int = 0  #: trained on, by all processes
     steps: int = 0  #: of the optimizer
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class Trainer:
         self.sampler = Sampler(self.network)
         gradients = [torch.zeros_like(parameter) for parameter in self.network.parameters()]
         for parameter, gradient in zip(self.network.parameters(), gradients, strict=True):
-            parameter.grad = gradient  # they stay where they are: graphs add to them
+            parameter.grad = gradient  # never replaced: captured graphs add to them
         # Processes exchange gradients while these are computed, which cannot be captured.
         captured = on_gpu and self.processes == 1
         self.gradient: Callable[..., Tensor] = GraphCache(self._gradient, gradients) if captured else self._gradient
@@ -77,7 +77,7 @@ class Trainer:
     # --- Algorithm 1 -------------------------------------------------------------------------
 
     def train_batch(self) -> dict[str, Any]:
-        """Lines 4 to 19 for the next batch of instances. Returns what there is to log."""
+        """Do lines 4 to 19 for the next batch of instances. Return a row for the log."""
         recipe = self.config.train
         with self._watch.timed("generate"):
             batch = self._batches.take(self.batches)  # line 4
@@ -113,7 +113,7 @@ class Trainer:
     def _iteration(
         self, batch: Batch, learning: Learning, i: int, weight: float, *, last: bool
     ) -> tuple[Signal, Tensor]:
-        """Lines 10 to 17: K rollouts, their rewards, the gradient of the best, which is kept."""
+        """Do lines 10 to 17: K rollouts, their rewards, the gradient of the best, whose solution is kept."""
         recipe = self.config.train
         with self._watch.timed("rollout"):
             inputs = learning.shown()
@@ -134,7 +134,7 @@ class Trainer:
             return taught, loss / weight
 
     def _gradient(self, removed: Tensor, seeds: Tensor, advantage: Tensor, *inputs: Tensor) -> Tensor:
-        """Add the gradient of the loss of the best rollouts, (B, 1, M) and (B, 1, bits), to that of the weights."""
+        """Add the gradient of the loss of the best rollouts, (B, 1, M) and (B, 1, bits), to `grad` of the weights."""
         with low_precision(self.device):
             log_probability = self.parallel(Inputs.of_tensors(*inputs), removed, seeds)[:, 0]
         loss = loss_of(log_probability, advantage)
@@ -142,7 +142,7 @@ class Trainer:
         return loss.detach()
 
     def _step(self, rate: float) -> Tensor:
-        """The optimizer step at this learning rate; returns the norm of the gradient before it is clipped."""
+        """Make an optimizer step at this learning rate. Return the norm of the gradient before it is clipped."""
         recipe = self.config.train
         limit = recipe.clip_gradient or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), limit)
@@ -152,14 +152,14 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=False)
         self.steps += 1
         if recipe.average:
-            # Early on the mean forgets faster: it must not remember weights that knew nothing.
+            # Decay faster at first, so that the untrained weights lose their influence.
             decay = min(recipe.average, self.steps / (10.0 + self.steps))
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.average.parameters()), list(self.network.parameters()), 1.0 - decay)
         return norm
 
     def learning_rate(self) -> float:
-        """Of the next step: rising over the first steps of a run, then along the schedule."""
+        """Return the rate of the next step: it rises over the first steps of a run, then follows the schedule."""
         recipe = self.config.train
         rise = min(1.0, (self.steps + 1) / max(1, recipe.warm_up_steps))
         fall = 1.0
@@ -175,13 +175,13 @@ class Trainer:
         return ThreadPrefetch(BatchMaker(self.config, self.share))
 
     def close(self) -> None:
-        """Let nobody make batches that will not be asked for."""
+        """Make no more batches."""
         self._batches.close()
 
-    # --- randomness: everything by the number of the instance ----------------------------------
+    # --- random numbers: functions of the number of the instance --------------------------------
 
     def _seed(self, batch: Batch) -> int:
-        """Of the engine's random numbers for a batch; a word of the run's seed and the batch's number."""
+        """Return the seed of the engine for a batch, from the seed of the run and the number of the batch."""
         words = np.random.SeedSequence((self.config.train.seed, batch.number, 2)).generate_state(1, np.uint64)
         return int(words[0] >> 1)
 
@@ -198,14 +198,14 @@ class Trainer:
         assert rollouts is not None  # there is no deadline
         return rollouts
 
-    def _improvement_policy(self, batch: Batch) -> Any:
-        def deconstruct(inputs: Inputs, j: int) -> Any:
+    def _improvement_policy(self, batch: Batch) -> RuinByPolicy:
+        def ruin(inputs: Inputs, j: int) -> Tensor:
             removals = min(self.config.train.removals, batch.customers)
             numbers = self._random_numbers(batch, APART + j, self.config.train.warm_up_rollouts, removals)
             return self._roll_out(inputs, numbers).removed
 
-        return deconstruct
+        return ruin
 
     def _apart(self, last: bool) -> AbstractContextManager[Any]:
-        """While gradients accumulate, processes need not exchange them."""
+        """Return a context in which processes do not exchange gradients, except for the last iteration of a step."""
         return nullcontext() if last or self.processes == 1 else self.parallel.no_sync()

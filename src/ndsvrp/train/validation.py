@@ -1,4 +1,4 @@
-"""How good a policy is: its best-of-K reward beside that of related removal, and what a short search finds with it."""
+"""Validation: best-of-K rewards of a policy beside those of related removal, and costs of short searches."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ndsvrp.train.data import recipe_of
 from ndsvrp.train.loss import signal
 from ndsvrp.train.states import Learning, prepare, reconstruction
 
-MOST = 5_000  # instances of a kind in a set, as the configuration has it
-EVALUATION = 1 << 33  # number of the iteration by which evaluations draw their random numbers
+MOST = 5_000  # instances per set, the limit of the configuration
+EVALUATION = 1 << 33  # iteration number for the random numbers of evaluations
 
 
 @dataclass(eq=False)
 class Validator:
-    """Instances and solutions of validation: made once, the same ones every time."""
+    """Instances and solutions for validation. They are made once and stay the same."""
 
     config: TrainConfig
     engine: Engine
@@ -45,21 +45,23 @@ class Validator:
         ]
 
     def policy(self, network: Network) -> Policy:
-        """The network in the place of a rule; the same one for the same network, with all it has recorded."""
+        """Return the network as a ruin. The same network gives the same object, with its captured graphs."""
         if self._policy is None or self._policy.network is not network:
             self._policy = Policy(network, self.device)
         return self._policy
 
     def measure(self, network: Network) -> dict[str, Any]:
-        """Figures by problem and size, and `reward_ratio`: the best-of-K reward of all together relative to that of
-        related removal; None where related removal improves nothing."""
+        """Return figures by problem and size, and `reward_ratio`: their best-of-K reward relative to related removal's.
+
+        The ratio is None if related removal improves nothing.
+        """
         figures = {measured.name: measured.measure(network) for measured in self.sets}
         rewards, related = (sum(f[name] for f in figures.values()) for name in ("reward", "related_reward"))
         return {"reward_ratio": _ratio(rewards, related), "sets": figures}
 
 
 class _Set:
-    """One problem and size."""
+    """A problem and a size."""
 
     def __init__(self, validator: Validator, source: Source, customers: int, first: int) -> None:
         self.validator, self.config = validator, validator.config
@@ -67,7 +69,7 @@ class _Set:
         self.name = name_of(source, customers)
         recipe_of_set = recipe_of(source, customers)
         problems = recipe_of_set.problems(validation.seed, first, validation.states)
-        # By a third rule: solutions that related removal has improved itself leave nothing to it.
+        # By another rule: related removal finds little in solutions that it has improved itself.
         self.learning: Learning = prepare(
             validator.engine, problems, recipe, validation.seed, first, validator.device, rule="string"
         )
@@ -87,7 +89,7 @@ class _Set:
         return figure
 
     def _reward(self, policy: Policy | None) -> float:
-        """Mean best-of-K reward on the saved solutions; None: of related removal."""
+        """Return the mean best-of-K reward on the saved solutions, of related removal if there is no policy."""
         recipe, learning = self.config.train, self.learning
         removed = None
         if policy is not None:
@@ -106,7 +108,7 @@ class _Set:
         return float(signal(torch.as_tensor(change), scale=False).reward.mean())
 
     def _cost(self, ruin: str | Ruin) -> float:
-        """Mean cost that a short search finds."""
+        """Return the mean cost of a short search."""
         return fmean(self._solve(problem, ruin) for problem in self.searched)
 
     def _solve(self, problem: Problem, ruin: str | Ruin) -> float:
@@ -119,7 +121,7 @@ class _Set:
 
 
 def name_of(source: Source, customers: int) -> str:
-    """`cvrp100-clustered-5:40`: problem, size, and what the source says beyond."""
+    """Return the name of a set, such as `cvrp100-clustered-5:40`: problem, size, settings of the source."""
     routes = ":".join(f"{mean:g}" for mean in source.customers_per_route)
     return "-".join(filter(None, (f"{source.problem}{customers}", source.layout, source.depot, routes)))
 
