@@ -90,6 +90,9 @@ def main() -> int:
     pythons = arguments.python or (sys.executable, sys.executable)
     best: tuple[dict[str, float], dict[str, float]] = ({}, {})
     with tempfile.TemporaryDirectory() as folder:
+        if arguments.what == "gpu":  # compile kernels, write instances
+            measure(old, pythons[0], arguments, folder)
+            measure(new, pythons[1], arguments, folder)
         for _ in range(arguments.repeats):
             for root, python, found in zip((old, new), pythons, best, strict=True):
                 for name, speed in measure(root, python, arguments, folder).items():
