@@ -98,7 +98,7 @@ def test_asymmetric_matrix_with_durations() -> None:
         demand=[0, 1, 1], capacity=2,
     )  # fmt: skip
     assert solve(PYVRP, problem).cost == 3
-    assert HGS.refuses(problem) == "HGS-CVRP knows neither time windows nor prizes"
+    assert HGS.refuses(problem) == "HGS-CVRP does not support time windows"
     assert HGS.refuses(problem.replace(windows=None)) == "HGS-CVRP takes distances to be symmetric"
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ndsvrp.bench.code_version import code_version
-from ndsvrp.constraints import CONSTRAINTS, Constraint
+from ndsvrp.constraints import Constraint, constraints_of
 from ndsvrp.errors import InstanceError, NoSolutionError
 from ndsvrp.models import find
 from ndsvrp.problem import Problem
@@ -47,9 +47,8 @@ DEFAULT = Request(device="cpu", threads=1)  # of a solver of this package in a b
 
 def refusal(solver: str, known: set[Constraint], problem: Problem) -> str | None:
     """Return why a solver with these constraints cannot take a problem; None if it can."""
-    others = [constraint for constraint in CONSTRAINTS if constraint not in known]
-    missing = any(constraint.present(problem) for constraint in others)
-    return f"{solver} knows neither {' nor '.join(constraint.name for constraint in others)}" if missing else None
+    others = [constraint.name for constraint in constraints_of(problem) if constraint not in known]
+    return f"{solver} does not support {' and '.join(others)}" if others else None
 
 
 @dataclass(frozen=True)
