@@ -8,8 +8,6 @@ a GPU, which rounds twice. `number / array` is correct, `1.0 / array` is not.
 torch is not imported here, so that programs that only use numpy do not need it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import Any

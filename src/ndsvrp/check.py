@@ -3,8 +3,6 @@
 Plain numpy, sharing no code with the engines. Every solution that the program returns went through `check`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import fsum
 

@@ -1,7 +1,5 @@
 """Rounding conventions of lengths."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Any
 

@@ -62,8 +62,6 @@ class Problem:
         for constraint in CONSTRAINTS:
             constraint.check(self)
 
-    # --- properties ------------------------------------------------------------------------
-
     @property
     def customers(self) -> int:
         """N, the number of customers."""
@@ -154,8 +152,6 @@ class Problem:
     def replace(self, **changes: Any) -> Problem:
         """Return a changed copy, validated again."""
         return dataclasses.replace(self, **changes)
-
-    # --- validation ------------------------------------------------------------------------
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

@@ -1,7 +1,5 @@
 """Frozen records of settings: a sentence per field; types and ranges are checked when a record is made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field, fields
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """A solution: its routes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import index

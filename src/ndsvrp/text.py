@@ -1,7 +1,5 @@
 """Numbers as text for people."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Combinations of constraints that the literature names. No other module knows these names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ndsvrp.constraints import CAPACITY, FLEET, PRIZES, TIME_WINDOWS, Constraint, constraints_of

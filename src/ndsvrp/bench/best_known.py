@@ -1,7 +1,5 @@
 """Best known costs of literature instances, with their date and source (`best_known.csv`)."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The version of the code that searches: the release, and a digest of all that affects results."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from pathlib import Path

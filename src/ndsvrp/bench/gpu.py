@@ -1,7 +1,5 @@
 """Measure a GPU: engine, search and its parts, training, memory, start, costs. Compare the values with their bars."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measure the GPU engine alone: rollouts evaluated in parallel, steps in sequence, and the time to compile."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

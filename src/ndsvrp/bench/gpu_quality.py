@@ -3,8 +3,6 @@
 Every cost comes from `check`, in a worker process (bench/run.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

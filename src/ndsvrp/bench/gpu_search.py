@@ -1,7 +1,5 @@
 """Measure searches and training with the policy on a GPU: whole runs, their parts, memory and start-up time."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -52,9 +50,6 @@ def shipped(problem: Problem, device: str = "cuda") -> models.Model:
     if name is None:
         raise NdsError("no model for such problems is shipped with this version")
     return models.load(name, device)
-
-
-# --- one iteration of a search, part by part --------------------------------------------------------
 
 
 def iteration(
@@ -129,9 +124,6 @@ def _in_a_search(problem: Problem, policy: Policy, engine: Engine, chains: int, 
 
 def _part(name: str, seconds: float) -> Row:
     return {"what": name, "value": seconds * 1e3, "unit": "ms", "seconds": seconds}
-
-
-# --- whole searches ------------------------------------------------------------------------------------
 
 
 def search(problem: Problem, model: Ruin, seconds: float = 3.0, chains: int = CHAINS, device: str = "cuda") -> Row:
@@ -213,9 +205,6 @@ def _memory(customers: int, chains: int) -> Row:
         "what": "memory", "value": max(taken, reserved), "unit": "GiB", "taken_gib": taken, "reserved_gib": reserved,
         "chains": chains,
     }  # fmt: skip
-
-
-# --- training --------------------------------------------------------------------------------------------
 
 
 def training(

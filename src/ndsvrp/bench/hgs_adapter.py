@@ -1,7 +1,5 @@
 """HGS-CVRP (Vidal 2022, by the package `hygese`) as a baseline. It supports the capacity only."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict, dataclass
 from importlib.metadata import version

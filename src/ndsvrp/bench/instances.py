@@ -1,7 +1,5 @@
 """The instances of a benchmark: an `.npz` set, or a folder or pattern of instance files."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Measure how late searches end and how much memory they take, each in a new process."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor

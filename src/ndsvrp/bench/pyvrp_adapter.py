@@ -1,7 +1,5 @@
 """PyVRP (https://pyvrp.org, 0.14 or newer) as a baseline. It computes in integers."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Result rows: one JSON object per line, appended and never edited."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime

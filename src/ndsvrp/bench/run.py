@@ -3,8 +3,6 @@
 The solvers of this package may also run on a GPU, with several instances per process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue

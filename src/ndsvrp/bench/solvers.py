@@ -1,7 +1,5 @@
 """The solvers that a benchmark compares: their protocol and their names."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace

@@ -1,7 +1,5 @@
 """Measure reconstructions per second on one core, with acceptance and all bookkeeping."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Run as `python -m ndsvrp.bench.worker`. What a solver prints goes to the error stream.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

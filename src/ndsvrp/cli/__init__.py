@@ -4,8 +4,6 @@ Code belongs here if it parses options, prints, or shows progress. A command cal
 nothing about a search.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The command `nds bench`: solvers side by side, tables of their rows, speed, time limits."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

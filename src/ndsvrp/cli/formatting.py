@@ -1,7 +1,5 @@
 """Text that commands print: numbers, facts, and the line that describes a problem."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

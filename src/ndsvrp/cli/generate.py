@@ -1,7 +1,5 @@
 """`nds generate`."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args

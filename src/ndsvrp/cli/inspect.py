@@ -1,7 +1,5 @@
 """`nds check` and `nds info`: describe a solution and an instance."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -25,8 +25,7 @@ def models_command(
     model: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME|PATH]",
-            help="Show this one in detail: a name, a .safetensors or .json file, a training run.",
+            metavar="[NAME|PATH]", help="Show this one in detail: a name, a .safetensors or .json file, a training run."
         ),
     ] = None,
     save: Annotated[

@@ -1,7 +1,5 @@
 """Files of results. Paths are checked before the search begins; a file is written completely or not at all."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

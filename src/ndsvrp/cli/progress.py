@@ -1,7 +1,5 @@
 """The progress of a search on the error stream: a live line on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import time
 from typing import Self
 

@@ -1,7 +1,5 @@
 """The command `nds solve`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

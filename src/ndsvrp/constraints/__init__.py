@@ -5,8 +5,6 @@ violations, ticks, policy inputs. Its C++ rule is in `rules.hpp`. The order of t
 inputs, of arrays in `.npz` sets and of lines in `nds info`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ndsvrp.constraints.base import Constraint, Field, Input, Violation, Visits, refuse

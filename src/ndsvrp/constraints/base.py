@@ -109,7 +109,7 @@ class Constraint:
         """Return insertion orders of SISRs as (weight, key); the customer with the smallest key goes first."""
         return []
 
-    # --- check: plain float64, independent of the engines --------------------------------------
+    # For `check`, in plain float64, independent of the engines.
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         """Yield what the routes violate."""
@@ -119,7 +119,7 @@ class Constraint:
         """Return the cost of leaving these customers unserved."""
         return 0.0
 
-    # --- engines: whole ticks. Constraints with a generator convert batches, too: `ticks.xp` is torch then ---
+    # For engines, in whole ticks. Constraints with a generator convert batches, too: `ticks.xp` is torch then.
 
     def largest_length(self, ticks: Ticks) -> Any:
         """Return the largest number in units of length that must fit into ticks: one number, or (…, 1)."""
@@ -136,8 +136,6 @@ class Constraint:
     def native(self, ticks: Ticks) -> dict[str, Any]:
         """Return the fields of the native `Instance` that this constraint fills; None: not used."""
         return {}
-
-    # --- text ----------------------------------------------------------------------------------
 
     def summary(self, problem: Problem) -> str | None:
         """Return a few words for the first line of a search, if there is anything to say."""

@@ -1,7 +1,5 @@
 """The environment of a result: versions of the software, hardware, commit."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess
@@ -18,12 +16,7 @@ def environment() -> dict[str, Any]:
     """Return `versions`, `hardware` and `commit`. None: unknown."""
     versions: dict[str, str | None] = {"python": platform.python_version()}
     versions |= {package: _version(package) for package in PACKAGES}
-    hardware = {
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "usable_cores": usable_cores(),
-        "platform": platform.platform(),
-    }
+    hardware = {"cpu": _cpu(), "cores": os.cpu_count(), "usable_cores": usable_cores(), "platform": platform.platform()}
     return {"versions": versions, "commit": _commit(), "hardware": hardware}
 
 

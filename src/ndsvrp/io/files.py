@@ -1,7 +1,5 @@
 """Reading and writing of files: errors in one line, and no half-written files."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import stat

@@ -1,7 +1,5 @@
 """EDGE_WEIGHT_SECTION: distance matrices in all layouts of VRPLIB."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -8,8 +8,6 @@ vehicles (B,)                                                 with a limited fle
 The constraint records name the arrays: `Field.arrays`.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 import zlib

@@ -8,8 +8,6 @@
 Blank lines and lines that start with # are ignored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

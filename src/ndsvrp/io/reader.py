@@ -1,7 +1,5 @@
 """Read problems from files of any supported format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ndsvrp.errors import InstanceError

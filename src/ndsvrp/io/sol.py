@@ -1,7 +1,5 @@
 """`.sol` files: `Route #1: 3 7 2` …, `Cost: 27591`. Customers count from 1, the depot is not written."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings

@@ -3,8 +3,6 @@
 The constraint records name the columns: `Field.solomon`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

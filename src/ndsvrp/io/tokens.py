@@ -1,7 +1,5 @@
 """Tokens of a text file: as numbers, and as text in messages."""
 
-from __future__ import annotations
-
 import math
 
 

@@ -3,8 +3,6 @@
 Names that a constraint record reads never get here.
 """
 
-from __future__ import annotations
-
 _MEANINGS = {
     "DISTANCE": "a limit on the length of a route",
     "DURATION": "a limit on the duration of a route",

@@ -7,8 +7,6 @@ The depot may be any node of the file; it becomes index 0, and the other nodes b
 the order of their numbers. With the depot as node 1, as usual, node i of the file is customer i - 1.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -81,9 +79,6 @@ def _values(file_outline: Outline, field: Field, columns: dict[str, Floats], n: 
     return np.array([0.0] + [value] * (n - 1)) if field.columns else value  # one number for all customers
 
 
-# --- header fields ---------------------------------------------------------------------------
-
-
 def _check_known(file_outline: Outline, file: str) -> None:
     """Refuse what may state an unsupported constraint. Ignore other unknown fields, with a warning."""
     for name, section in file_outline.sections.items():
@@ -140,9 +135,6 @@ def _whole(file_outline: Outline, name: str, at_least: int) -> int:
     return int(value)
 
 
-# --- sections --------------------------------------------------------------------------------
-
-
 def _tables(file_outline: Outline, n: int) -> dict[str, Floats]:
     """Return the tables, float64, row i for node i + 1. Shapes are checked here, values in `Problem`."""
     present = [file_outline.sections[name] for name in COLUMNS if name in file_outline.sections]
@@ -190,9 +182,6 @@ def _depot(file_outline: Outline, n: int) -> int:
     if not depots:
         raise section.fault("names no depot")
     return depots[0]
-
-
-# --- lines of errors -------------------------------------------------------------------------
 
 
 def _line(file_outline: Outline, error: InstanceError, order: Any) -> int | None:

@@ -3,8 +3,6 @@
 Only this package uses matplotlib. It avoids pyplot, so that no display and no global state are needed.
 """
 
-from __future__ import annotations
-
 from ndsvrp.plot.routes import plot_routes
 from ndsvrp.plot.trace import plot_trace
 

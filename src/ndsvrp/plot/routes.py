@@ -1,7 +1,5 @@
 """Routes on the plane."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

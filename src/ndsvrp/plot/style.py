@@ -1,7 +1,5 @@
 """What all pictures share: colours, axes, files."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

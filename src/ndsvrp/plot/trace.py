@@ -1,7 +1,5 @@
 """Cost over time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@ A ruin is either the name of a rule that the engine evaluates inside each step, 
 The learned policy is such an object. A plain function becomes one by `as_ruin` (see examples/).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

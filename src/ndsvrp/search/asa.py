@@ -1,7 +1,5 @@
 """Augmented simulated annealing: Algorithm 2 of the paper, for rules and for learned policies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Augmentations of an instance: the eight symmetries of the square (Kwon et al. 2020)."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -4,8 +4,6 @@ On a CPU every iteration is observed before the next begins. On a GPU one more i
 one is observed. Reports are then one iteration late; the solutions found are the same.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Coordinates in the unit square for the network, also for a problem with a matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ndsvrp.metric import Floats

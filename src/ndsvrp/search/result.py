@@ -1,7 +1,5 @@
 """What a search returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -27,8 +27,7 @@ class Settings:
     )
     rollouts: int = documented(200, "K: ruin and recreate steps per chain and iteration, in sequence.")
     removals: int = documented(
-        15,
-        "M: customers removed by one ruin, or all if there are fewer; string removal uses string_average instead.",
+        15, "M: customers removed by one ruin, or all if there are fewer; string removal uses string_average instead."
     )
     orders: int = documented(5, "Insertion orders tried per ruin; the best reconstruction counts.")
     sorted_orders: bool = documented(False, "Insert in SISRs' sort orders, not in the ruin's order and random ones.")

@@ -1,7 +1,5 @@
 """Solve a problem, or a set of problems, in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The solver: opens what a plan needs once, and serves one problem or thousands."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Start solutions: fast to build, and good enough to search from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
