@@ -32,20 +32,12 @@ def best_known(problem: Problem, name: str | None = None) -> BestKnown | None:
     An instance is recognised by its name, size, metric, and whether it has windows and prizes, because several sets
     use the same names.
     """
-    key = ((name or problem.name).lower(), problem.customers, problem.metric, _objective(problem))
-    return _values().get(key)
+    objective = problem.has_windows, problem.has_prizes
+    return _values().get(((name or problem.name).lower(), problem.customers, problem.metric, objective))
 
 
-def _objective(problem: Problem) -> tuple[bool, bool]:
-    return problem.has_windows, problem.has_prizes
-
-
-_OBJECTIVES = {  # (windows, prizes) of the sets
-    "X": (False, False),
-    "Solomon": (True, False),
-    "HG1000": (True, False),
-    "PCVRPTW": (True, True),
-}
+_OBJECTIVES = {"X": (False, False), "Solomon": (True, False), "HG1000": (True, False), "PCVRPTW": (True, True)}
+"""(windows, prizes) of the sets."""
 
 
 @cache

@@ -37,13 +37,8 @@ def measure(problem: Problem, engine: CudaEngine, chains: int = CHAINS, repeats:
     for iteration in range(WARM_UP):
         engine.improve(state, RELATED, None, temperatures, 1, iteration)
     yield {"what": "start", "value": ready, "unit": "s to the first step", "cost": float(np.mean(state.costs()))}
-    lists = {
-        "related": _related(problem, chains),
-        "scattered": np.argsort(np.random.default_rng(2).random((chains, ROLLOUTS, problem.customers)), axis=-1)[
-            ..., :REMOVALS
-        ].astype(np.int32)
-        + 1,
-    }
+    order = np.argsort(np.random.default_rng(2).random((chains, ROLLOUTS, problem.customers)), axis=-1)
+    lists = {"related": _related(problem, chains), "scattered": order[..., :REMOVALS].astype(np.int32) + 1}
     for name, customers in lists.items():
         removed = torch.as_tensor(customers, device="cuda")
         calls = {

@@ -2,17 +2,16 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Iterator
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 
 from ndsvrp import models
 from ndsvrp.bench.gpu_engine import CHAINS, GIVEN, ORDERS, REMOVALS, REPEATS, ROLLOUTS, WARM_UP, seconds_of
+from ndsvrp.bench.limits import in_new_process
 from ndsvrp.bench.rows import Row
 from ndsvrp.engine.base import Engine, Recipe
 from ndsvrp.errors import NdsError
@@ -37,7 +36,6 @@ from ndsvrp.train.config import Recipe as Training
 from ndsvrp.train.config import Source, TrainConfig
 from ndsvrp.train.trainer import Trainer
 
-T = TypeVar("T")
 BATCH, TRAINING_ROLLOUTS, ITERATIONS = 256, 128, 30  # of the training that is measured
 TEMPERATURE = 0.01  # of the parts of an iteration, for a box of side 1
 TOGETHER = 8  # instances searched at once
@@ -106,14 +104,9 @@ def _in_a_search(problem: Problem, policy: Policy, engine: Engine, chains: int, 
     """Return the median seconds of an iteration in a search at constant temperature."""
     times: list[float] = []
     settings = Settings(
-        chains=chains,
-        rollouts=ROLLOUTS,
-        removals=REMOVALS,
-        orders=ORDERS,
-        ruin="policy",
-        hot=TEMPERATURE,
+        chains=chains, rollouts=ROLLOUTS, removals=REMOVALS, orders=ORDERS, ruin="policy", hot=TEMPERATURE,
         cold=TEMPERATURE,
-    )
+    )  # fmt: skip
     search = Search(
         [problem], engine, settings, Budget(seconds=3600.0, iterations=iterations), 1, policy, start_rounds=30,
         callback=lambda progress: times.append(progress.seconds),
@@ -126,18 +119,18 @@ def _part(name: str, seconds: float) -> Row:
     return {"what": name, "value": seconds * 1e3, "unit": "ms", "seconds": seconds}
 
 
-def search(problem: Problem, model: Ruin, seconds: float = 3.0, chains: int = CHAINS, device: str = "cuda") -> Row:
-    """Measure solutions per second of a search with the policy."""
-    result = solve(problem, time=seconds, **_how(model, chains, device))
-    return {"what": "search", **_rate([result])}
-
-
-def search_together(
-    problems: list[Problem], model: Ruin, seconds: float = 0.5, chains: int = CHAINS, device: str = "cuda"
-) -> Row:
-    """Measure the same for several instances at once, with so many seconds for each."""
-    results = solve_set(problems, time=seconds, **_how(model, chains, device))
-    return {"what": f"search, {len(problems)} together", **_rate([r for r in results if isinstance(r, Result)])}
+def search(problems: list[Problem], model: Ruin, seconds: float, chains: int, device: str = "cuda") -> Row:
+    """Measure solutions per second of a search with the policy: all instances at once, so many seconds for each."""
+    outcomes = solve_set(problems, time=seconds, **_how(model, chains, device))
+    results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
+    seconds, made = sum(r.seconds for r in results), sum(r.reconstructions for r in results)
+    return {
+        "what": "search" + (f", {len(problems)} together" if len(problems) > 1 else ""),
+        "value": made / seconds / 1e6, "unit": "M solutions/s", "seconds": seconds,
+        "chains": results[0].settings["chains"], "iterations": results[0].iterations,
+        "ms_per_iteration": seconds / max(1, results[0].iterations) * 1e3,
+        "cost": float(np.mean([r.cost for r in results])),
+    }  # fmt: skip
 
 
 def lateness(problem: Problem, model: Ruin, chains: int = CHAINS, device: str = "cuda") -> Row:
@@ -154,16 +147,6 @@ def _how(model: Ruin, chains: int, device: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rate(results: list[Result]) -> Row:
-    seconds, made = sum(r.seconds for r in results), sum(r.reconstructions for r in results)
-    return {
-        "value": made / seconds / 1e6, "unit": "M solutions/s", "seconds": seconds,
-        "chains": results[0].settings["chains"], "iterations": results[0].iterations,
-        "ms_per_iteration": seconds / max(1, results[0].iterations) * 1e3,
-        "cost": float(np.mean([r.cost for r in results])),
-    }  # fmt: skip
-
-
 def getting_ready(variant: str, ruin: str, customers: int, chains: int = CHAINS) -> Iterator[Row]:
     """Yield the seconds before the clock of a search starts, with an empty compile cache and with a filled one.
 
@@ -171,7 +154,7 @@ def getting_ready(variant: str, ruin: str, customers: int, chains: int = CHAINS)
     """
     with TemporaryDirectory() as cache:
         for what in ("first start", "later start"):
-            seconds = _in_new_process(_ready, variant, ruin, customers, chains, "cuda", cache)
+            seconds = in_new_process(_ready, variant, ruin, customers, chains, "cuda", cache)
             yield {"what": what, "removal": ruin, "value": seconds, "unit": "s", "seconds": seconds, "chains": chains}
 
 
@@ -186,19 +169,13 @@ def _ready(variant: str, ruin: str, customers: int, chains: int, device: str, ca
 
 def memory(customers: int, chains: int = CHAINS) -> Row:
     """Measure the GPU memory of a search with the policy, in a new process."""
-    return _in_new_process(_memory, customers, chains)
-
-
-def _in_new_process(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function in a new process."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
+    return in_new_process(_memory, customers, chains)
 
 
 def _memory(customers: int, chains: int) -> Row:
     problem = generate("cvrp", customers, seed=1)[0]
     free, _ = torch.cuda.mem_get_info()  # with the context of torch, before our allocations
-    search(problem, shipped(problem), 1.0, chains)
+    search([problem], shipped(problem), 1.0, chains)
     taken = (free - torch.cuda.mem_get_info()[0]) / 2**30
     reserved = torch.cuda.max_memory_reserved() / 2**30
     return {

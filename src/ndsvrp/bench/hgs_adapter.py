@@ -3,6 +3,7 @@
 import time
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
@@ -28,11 +29,9 @@ class HgsCvrp:
     side: float | None = SIDE  #: None: plain floats are not scaled
 
     def version(self) -> str:
-        """Return the installed release."""
         return version("hygese")
 
     def refuses(self, problem: Problem) -> str | None:
-        """Refuse anything but capacity and symmetric distances."""
         if reason := refusal("HGS-CVRP", {constraints.CAPACITY, constraints.FLEET}, problem):
             return reason
         if problem.distance is not None and not np.array_equal(problem.distance, problem.distance.T):
@@ -40,7 +39,6 @@ class HgsCvrp:
         return None
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
-        """Convert, solve on this core, convert back."""
         import hygese
 
         nodes = np.arange(len(problem.demand))
@@ -49,19 +47,15 @@ class HgsCvrp:
         scale = 1.0 if as_given else (self.side or SIDE) / problem.side()
         whole = problem.capacity_tolerance == 0 and problem.demand.max() <= LARGEST
         unit = 1.0 if whole else CAPACITY / problem.capacity
-        data = {
-            "distance_matrix": length * scale,
-            "demands": problem.demand * unit,
-            "vehicle_capacity": problem.capacity * unit,
-        }
+        data: dict[str, Any] = {"distance_matrix": length * scale, "demands": problem.demand * unit}
+        data["vehicle_capacity"] = problem.capacity * unit
         if problem.coordinates is not None:  # for the angles of its SWAP* neighbourhood
             xy = (problem.coordinates - problem.coordinates.min(axis=0)) * scale
             data |= {"x_coordinates": xy[:, 0], "y_coordinates": xy[:, 1]}
         if problem.vehicles is not None:  # by default HGS adds a margin to what the load needs
             data["num_vehicles"] = problem.vehicles
-        parameters = hygese.AlgorithmParameters(
-            timeLimit=seconds, seed=seed, useSwapStar=problem.coordinates is not None
-        )
+        swap_star = problem.coordinates is not None
+        parameters = hygese.AlgorithmParameters(timeLimit=seconds, seed=seed, useSwapStar=swap_star)
         started = time.perf_counter()
         result = hygese.Solver(parameters, verbose=False).solve_cvrp(data, rounding=False)
         spent = time.perf_counter() - started

@@ -40,23 +40,16 @@ def find_cases(set_path: str | Path, instances: str | None = None) -> list[Case]
     """Return the instances of a set that `instances` selects (all by default), in order."""
     path = Path(set_path)
     if path.suffix == ".npz" and path.is_file():
-        return _of_npz(path, instances)
-    if path.is_dir():
-        files = [file for file in path.iterdir() if file.suffix in SUFFIXES]
-    else:
-        files = [file for file in path.parent.glob(path.name) if file.suffix in SUFFIXES]
+        names = [f"{i:04d}" for i in range(len(read_set(path)))]
+        return [Case(path.stem, names[i], str(path.resolve()), i) for i in select(instances, names)]
+    found = path.iterdir() if path.is_dir() else path.parent.glob(path.name)
+    files = sorted((file for file in found if file.suffix in SUFFIXES), key=lambda file: _natural(file.stem))
     if not files:
         kinds = " or ".join(SUFFIXES)
         raise InstanceError(f"no .npz set, no folder and no pattern that finds {kinds} files", file=str(set_path))
-    files.sort(key=lambda file: _natural(file.stem))
     names = [file.stem for file in files]
     folder = files[0].resolve().parent.name
     return [Case(folder, names[i], str(files[i].resolve()), None) for i in select(instances, names)]
-
-
-def _of_npz(path: Path, instances: str | None) -> list[Case]:
-    names = [f"{i:04d}" for i in range(len(read_set(path)))]
-    return [Case(path.stem, names[i], str(path.resolve()), i) for i in select(instances, names)]
 
 
 def select(text: str | None, names: list[str]) -> list[int]:

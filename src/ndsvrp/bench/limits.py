@@ -7,6 +7,7 @@ from concurrent.futures.process import BrokenProcessPool
 from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, TypeVar
 
 from rich.table import Table
 
@@ -18,6 +19,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.search.solve import solve
 from ndsvrp.variants import VARIANTS
 
+T = TypeVar("T")
 SOLVERS = ("sisr", "nds")
 SHARE, SECONDS = 0.02, 0.1  # a search may take this share of the limit longer, or these seconds
 
@@ -89,15 +91,16 @@ def _rows(seconds: float, customers: int) -> Iterator[Row]:
                 row: Row = {
                     "set": "limits", "instance": f"{kind}{n}", "customers": n, "solver": solver, "budget": seconds,
                 }  # fmt: skip
-                yield row | _in_a_process(kind, n, solver, seconds)
+                try:
+                    yield row | in_new_process(measure, kind, n, solver, seconds)
+                except BrokenProcessPool:
+                    yield row | {"error": "the process ended without an answer"}
 
 
-def _in_a_process(kind: str, customers: int, solver: str, seconds: float) -> Row:
+def in_new_process(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in a new process, and return what it returns."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        try:
-            return pool.submit(measure, kind, customers, solver, seconds).result()
-        except BrokenProcessPool:
-            return {"error": "the process ended without an answer"}
+        return pool.submit(function, *arguments).result()
 
 
 def outcome(row: Row) -> str:

@@ -95,46 +95,35 @@ def to_data(problem: Problem, ticks: Ticks) -> Any:
     import pyvrp
 
     xy = problem.coordinates if problem.coordinates is not None else np.zeros((len(problem.demand), 2))
-    required = problem.required
+    demand, service, ready, due, prize = (
+        values.tolist() for values in (ticks.demand, ticks.service, ticks.ready, ticks.due, ticks.prize)
+    )
     clients = [
         pyvrp.Client(
-            location=i,
-            delivery=[int(ticks.demand[i])],
-            service_duration=int(ticks.service[i]),
-            tw_early=int(ticks.ready[i]),
-            tw_late=int(ticks.due[i]),
-            prize=int(ticks.prize[i]),
-            required=bool(required[i]),
+            location=i, delivery=[demand[i]], service_duration=service[i], tw_early=ready[i], tw_late=due[i],
+            prize=prize[i], required=bool(problem.required[i]),
         )
         for i in range(1, len(problem.demand))
-    ]
-    opens, closes = int(ticks.ready[0]), int(ticks.due[0])
-    fleet = problem.vehicles or problem.customers
-    distance: Any = ticks.distance
-    duration: Any = ticks.duration
+    ]  # fmt: skip
+    hours = {"tw_early": ready[0], "tw_late": due[0]}
+    matrices: dict[str, Any] = {"distance_matrices": [ticks.distance], "duration_matrices": [ticks.duration]}
     return pyvrp.ProblemData(
-        locations=[pyvrp.Location(float(x), float(y)) for x, y in xy],
-        clients=clients,
-        depots=[pyvrp.Depot(location=0, tw_early=opens, tw_late=closes)],
-        vehicle_types=[pyvrp.VehicleType(fleet, [ticks.capacity], tw_early=opens, tw_late=closes)],
-        distance_matrices=[distance],
-        duration_matrices=[duration],
-    )
+        locations=[pyvrp.Location(float(x), float(y)) for x, y in xy], clients=clients,
+        depots=[pyvrp.Depot(location=0, **hours)],
+        vehicle_types=[pyvrp.VehicleType(problem.vehicles or problem.customers, [ticks.capacity], **hours)], **matrices,
+    )  # fmt: skip
 
 
 class PyVRP:
     """PyVRP with its default parameters."""
 
     def version(self) -> str:
-        """Return the installed release."""
         return version("pyvrp")
 
     def refuses(self, problem: Problem) -> str | None:
-        """Refuse any constraint that is not converted."""
         return refusal("PyVRP", {CAPACITY, TIME_WINDOWS, PRIZES, FLEET}, problem)
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
-        """Convert, solve on this core, convert back."""
         import pyvrp
         import pyvrp.stop
 

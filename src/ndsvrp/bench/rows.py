@@ -21,11 +21,8 @@ the release for others. Of `hardware` only the processor counts, or the GPU if t
 
 def key(row: Row) -> tuple[Any, ...]:
     """Return the identity of a run."""
-    return tuple(_processor(row[name]) if name == "hardware" else row[name] for name in KEY)
-
-
-def _processor(hardware: Row) -> str:
-    return str(hardware.get("gpu") or hardware["cpu"])
+    processor = row["hardware"].get("gpu") or row["hardware"]["cpu"]
+    return tuple(processor if name == "hardware" else row[name] for name in KEY)
 
 
 def read_rows(file: str | Path) -> list[Row]:
@@ -73,11 +70,6 @@ def record(
         if progress is not None:
             progress(row)
     return taken
-
-
-def latest(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
-    """Return the last row of every run."""
-    return {key(row): row for row in rows}
 
 
 def _parse(line: str) -> Row | None:

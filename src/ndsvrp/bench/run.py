@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ndsvrp.bench.instances import Case, find_cases
-from ndsvrp.bench.rows import Row, append_row, key, latest, read_rows
+from ndsvrp.bench.rows import Row, append_row, key, read_rows
 from ndsvrp.bench.solvers import DEFAULT, OwnSolver, find_solver
 from ndsvrp.engine.device import Device
 from ndsvrp.errors import EngineError, InstanceError
@@ -58,7 +58,7 @@ def run(
     cores = _cores(jobs)
     same: Row = {"seed": seed, "budget": float(time), "threads": 1, **environment()}
     tasks = _tasks(find_cases(set_path, instances), solvers, request, together, same)
-    present = latest(read_rows(out)) if out is not None else {}
+    present = {key(row): row for row in read_rows(out)} if out is not None else {}  # the last row of every run
     rows: dict[tuple[Any, ...], Row] = {}
     waiting = []
     for task in tasks:

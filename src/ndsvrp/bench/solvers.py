@@ -66,20 +66,16 @@ class OwnSolver:
         return "-".join([name, *model, *words, *([f"x{together}"] if together > 1 else [])])
 
     def version(self) -> str:
-        """Return version and digest of the code that searches."""
         return code_version()
 
     def refuses(self, problem: Problem) -> str | None:
-        """Return None: it takes every problem of this package."""
-        del problem
-        return None
+        return None  # every problem of this package is supported
 
     def refuse_settings(self) -> None:
         """Raise now what every problem would raise."""
         plan(Problem(demand=np.array([0.0, 1.0]), capacity=1.0, coordinates=np.eye(2)), self.request)
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
-        """Solve one problem."""
         (answer,) = self.solve([problem], 1, seconds, seed)
         if isinstance(answer, NoSolutionError):
             raise answer

@@ -43,7 +43,6 @@ class LiveLine(Watch):
         self._live.stop()
 
     def __call__(self, progress: Progress) -> None:
-        """Keep the progress for the next time the line is drawn."""
         self._latest, self._received = progress, time.perf_counter()
 
     def _render(self) -> Text:
@@ -63,7 +62,6 @@ class PlainLines(Watch):
         self._next = 1.0
 
     def __call__(self, progress: Progress) -> None:
-        """Print a line if one is due."""
         if progress.seconds >= self._next:
             self._next = progress.seconds + max(1.0, 0.1 * progress.seconds)
             say(line_of(progress, self._metric, self._prefix), error=True)
