@@ -37,19 +37,19 @@ def heat(problem: Problem, chains: int, steps: int, temperature: float = 0.02) -
 
 def everything(engine: CpuEngine, state: CpuState) -> list[Any]:
     solutions = [engine.export(state, i, best=best) for i in range(len(state.problem_of)) for best in (True, False)]
-    return [solutions, state.costs().tolist(), state.best_costs().tolist()]
+    return [solutions, state.stats().costs.tolist(), state.stats().best_costs.tolist()]
 
 
 def assert_costs_are_true(engine: CpuEngine, state: CpuState) -> None:
     """What the engine says a solution costs is what the judge says, and nothing but a fleet's limit is broken."""
-    for best, costs in ((False, state.costs()), (True, state.best_costs())):
+    for best, costs in ((False, state.stats().costs), (True, state.stats().best_costs)):
         for chain, index in enumerate(state.problem_of):
             problem = state.problems[index]
             report = check(problem, engine.export(state, chain, best=best))
             missing = [c for c in report.unserved if problem.required[c]]
             assert {violation.kind for violation in report.violations} <= {"unserved"}
             if best:
-                assert state.missing()[chain] == len(missing)
+                assert state.stats().missing[chain] == len(missing)
             if missing:
                 assert problem.vehicles is not None
                 assert costs[chain] > report.cost
@@ -67,13 +67,13 @@ def test_start_without_rounds_is_one_route_each() -> None:
     state = start(engine, [problem], [0, 0], 1, rounds=0)
     assert engine.export(state, 1).routes == tuple((c,) for c in range(1, 10))
     assert engine.export(state, 0, best=False) == engine.export(state, 0)
-    assert state.missing().tolist() == [0, 0]
+    assert state.stats().missing.tolist() == [0, 0]
     assert_costs_are_true(engine, state)
 
 
 def test_rounds_improve_the_start() -> None:
     problem, engine = uniform(60), CpuEngine()
-    costs = [start(engine, [problem], [0, 0], 1, rounds=rounds).costs() for rounds in (0, 10, 100)]
+    costs = [start(engine, [problem], [0, 0], 1, rounds=rounds).stats().costs for rounds in (0, 10, 100)]
     assert np.all(costs[0] > costs[1])
     assert np.all(costs[1] > costs[2])
     assert costs[2][0] != costs[2][1], "chains start apart"
@@ -109,7 +109,7 @@ def test_start_counts_whom_the_fleet_leaves_out() -> None:
     problem = Problem(coordinates=np.eye(5, 2), demand=[0, 2, 2, 2, 2], capacity=3, vehicles=2)
     engine = CpuEngine()
     state = start(engine, [problem], [0], 0, rounds=3)
-    assert state.missing().tolist() == [2]
+    assert state.stats().missing.tolist() == [2]
     assert len(engine.export(state, 0).routes) == 2
 
 
@@ -124,11 +124,11 @@ def test_start_from_a_solution() -> None:
 def test_start_ends_at_the_deadline() -> None:
     problem, engine = uniform(40), CpuEngine()
     state = engine.start([problem], [0, 0])
-    singletons = state.costs()
+    singletons = state.stats().costs
     began = time.perf_counter()
     improve_start(engine, state, 1, 10**5, deadline=began + 0.05)
     assert 0.05 <= time.perf_counter() - began < 2  # 100,000 rounds take longer
-    assert np.all(state.costs() < singletons)
+    assert np.all(state.stats().costs < singletons)
     assert_costs_are_true(engine, state)
 
 
@@ -211,13 +211,13 @@ def test_given_removals_are_checked() -> None:
 def test_cold_steps_never_worsen() -> None:
     problem, engine = uniform(50), CpuEngine()
     state = start(engine, [problem], [0], 1, rounds=0)
-    costs = [state.costs()[0]]
+    costs = [state.stats().costs[0]]
     for iteration in range(20):
         engine.improve(state, RELATED, None, np.zeros((1, 10)), 1, iteration)
-        costs.append(state.costs()[0])
+        costs.append(state.stats().costs[0])
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] < 0.7 * costs[0]
-    assert state.best_costs()[0] == costs[-1]
+    assert state.stats().best_costs[0] == costs[-1]
 
 
 def test_deadline_ends_a_step_unfinished() -> None:
@@ -293,7 +293,7 @@ def test_exchange_goes_on_from_another_chain() -> None:
     problem, engine = uniform(30), CpuEngine()
     state = start(engine, [problem], [0, 0, 0], 1, rounds=10)
     engine.improve(state, RELATED, None, heat(problem, 3, 50, 0.2), 1, 1)
-    before, costs = [engine.export(state, i, best=False) for i in range(3)], state.costs()
+    before, costs = [engine.export(state, i, best=False) for i in range(3)], state.stats().costs
     lowest, middle, worst = np.argsort(costs)
     engine.exchange(state, np.array([(costs[lowest] + costs[middle]) / 2 - costs[lowest]]), 1, 1)
     assert [engine.export(state, i, best=False) for i in range(3)] == [before[lowest]] * 3
@@ -310,18 +310,18 @@ def test_exchange_forgets_no_best() -> None:
     engine.improve(state, RELATED, None, np.concatenate([np.zeros((1, 40)), heat(problem, 1, 40, 5.0)]), 1, 1)
     cold, hot = (engine.export(state, i) for i in range(2))
     engine.improve(state, RELATED, None, np.concatenate([heat(problem, 1, 9, 0.3), heat(problem, 1, 9, 9.0)]), 1, 2)
-    now, best = state.costs().tolist(), state.best_costs().tolist()
+    now, best = state.stats().costs.tolist(), state.stats().best_costs.tolist()
     assert best[1] < now[0] < now[1], "the test needs a chain that has seen better than what it is given"
     engine.exchange(state, np.zeros(1), 1, 1)
-    assert state.costs().tolist() == [now[0], now[0]]
-    assert state.best_costs().tolist() == best
+    assert state.stats().costs.tolist() == [now[0], now[0]]
+    assert state.stats().best_costs.tolist() == best
     assert [engine.export(state, 0), engine.export(state, 1)] == [cold, hot]
     assert_costs_are_true(engine, state)
 
     fresh = start(engine, [problem], [0, 0], 1, rounds=0)
     engine.improve(fresh, RELATED, None, np.concatenate([np.zeros((1, 40)), np.full((1, 40), -1.0)]), 1, 1)
     engine.exchange(fresh, np.zeros(1), 1, 1)
-    assert fresh.best_costs()[1] == fresh.best_costs()[0]
+    assert fresh.stats().best_costs[1] == fresh.stats().best_costs[0]
     assert engine.export(fresh, 1) == engine.export(fresh, 0)
     assert_costs_are_true(engine, fresh)
 
@@ -350,7 +350,7 @@ def test_costs_never_drift(variant: str, source: str, limited: bool) -> None:
     for iteration in range(10):
         temperature = heat(problem, 2, 10_000, [0.02, 0.5][iteration // 9])
         engine.improve(state, (STRINGS, RELATED)[iteration % 2], None, temperature, 5, iteration)
-    assert np.any(state.costs() > state.best_costs())
+    assert np.any(state.stats().costs > state.stats().best_costs)
     assert_costs_are_true(engine, state)
 
 

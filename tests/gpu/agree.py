@@ -70,7 +70,7 @@ def everything(engine: Any, state: Any) -> list[Any]:
     chains = range(len(state.problem_of))
     routes = [[engine.export(state, i, best=best).routes for i in chains] for best in (True, False)]
     view = [part.tolist() for part in engine.view(state)]
-    return [routes, state.costs().tolist(), state.best_costs().tolist(), state.missing().tolist(), view]
+    return [routes, *(part.tolist() for part in state.stats()[:3]), view]
 
 
 def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int, steps: int) -> list[Any]:
@@ -99,7 +99,7 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
 
 def middle(state: Any) -> Any:
     """(problems,) a reach that divides the chains of a problem: half of what there is between best and worst."""
-    of = [state.costs()[state.problem_of == i] for i in range(len(state.problems))]
+    of = [state.stats().costs[state.problem_of == i] for i in range(len(state.problems))]
     return np.array([np.ptp(costs) / 2 if len(costs) else 0.0 for costs in of])
 
 

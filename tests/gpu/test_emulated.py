@@ -85,7 +85,7 @@ def search(engine: Any, problems: list[Any], ruin: Any = None, told: Any = None)
     state = it.state
     assert state is not None
     numbers = state.stats()
-    for one, other in zip(numbers[:3], (state.costs(), state.best_costs(), state.missing()), strict=True):
+    for one, other in zip(numbers[:3], state.snapshot()()[:3], strict=True):
         assert np.array_equal(one, other) and one.dtype == other.dtype
     courses = [[(point.iteration, point.cost) for point in trace] for trace in it.traces]
     return list(zip(it.best(), courses, numbers.costs.reshape(len(problems), -1).tolist(), strict=True))
@@ -212,13 +212,13 @@ def test_numbers_are_read_anew_after_every_change() -> None:
         lambda one, state: one.evaluate(state, recipe, None, 8, 1, 3, keep_best=True),
     ]
     for change in changes:
-        before = states[1].costs()
+        before = states[1].stats().costs
         for one, state in zip((cuda, cpu), states, strict=True):
             change(one, state)
-        assert not np.array_equal(before, states[1].costs())
-        assert np.array_equal(states[0].costs(), states[1].costs())
+        assert not np.array_equal(before, states[1].stats().costs)
+        assert np.array_equal(states[0].stats().costs, states[1].stats().costs)
         cuda.device.copied.clear()  # type: ignore[attr-defined]
-        assert np.array_equal(states[0].best_costs(), states[1].best_costs())
+        assert np.array_equal(states[0].stats().best_costs, states[1].stats().best_costs)
         assert cuda.device.copied == [], "and only then"  # type: ignore[attr-defined]
 
 
@@ -364,7 +364,7 @@ def test_an_interrupted_search_has_seen_all(limits: Any) -> None:
     assert ahead == ([0, 0, 0, 0] if limits else [0, 0, 1, 1])
     assert it.iteration == (3 if limits else 4)
     assert it.reconstructions == it.iteration * 3 * 3 * 2
-    assert it.traces[0][-1].cost == it.state.best_costs().min()  # type: ignore[union-attr]
+    assert it.traces[0][-1].cost == it.state.stats().best_costs.min()  # type: ignore[union-attr]
 
 
 def test_small_cards_keep_the_solution_outside() -> None:
@@ -390,7 +390,7 @@ def test_training_starts_from_what_was_drawn(variant: str) -> None:
     seen = []
     for each, given in ((cuda, there), (engine("auto"), problems), (CpuEngine(), problems)):
         learning = prepare(each, given, recipe, 7, 5, torch.device("cpu"))
-        seen.append([part.tolist() for part in learning.shown().tensors()] + [learning.state.costs().tolist()])
+        seen.append([part.tolist() for part in learning.shown().tensors()] + [learning.state.stats().costs.tolist()])
     assert seen[0] == seen[1] == seen[2]
 
 

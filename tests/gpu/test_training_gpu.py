@@ -134,7 +134,7 @@ def test_nobody_waits_within_a_batch(warm_up: str, problem: str) -> None:
                 taught, loss = trainer._iteration(batch, learning, i, 1.0, last=True)
                 norm = trainer._step(1e-4)
         assert np.isfinite([float(loss), float(norm)]).all() and float(taught.reward.max()) >= 0
-        assert before().costs.mean() > learning.state.costs().mean()
+        assert before().costs.mean() > learning.state.stats().costs.mean()
 
 
 def test_what_was_launched_is_what_is_reported() -> None:

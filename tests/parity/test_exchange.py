@@ -69,8 +69,8 @@ def test_sources_are_those_of_the_reference(batch: Any, iterations: int) -> None
     for iteration in range(iterations):
         for engine in (cpu, *others):
             engine.improve(states[engine.name], RANDOM, None, heat, 5, iteration)
-        costs, before, best = state.chains.costs().tolist(), routes(cpu, state), state.best_costs()
-        reach = reaches(state.costs(), which)[iteration % 4]
+        costs, before, best = state.chains.costs().tolist(), routes(cpu, state), state.stats().best_costs
+        reach = reaches(state.stats().costs, which)[iteration % 4]
         keys = [chain_key(5, iteration, number) for number in first]
         sources = exchange(costs, numbers, (reach[which] * state.per_unit).tolist(), keys)
         moves += sum(source != i for i, source in enumerate(sources))
@@ -79,11 +79,11 @@ def test_sources_are_those_of_the_reference(batch: Any, iterations: int) -> None
             assert routes(engine, states[engine.name]) == [before[source] for source in sources], engine.name
         expected = np.minimum(best, np.array(costs)[sources] / state.per_unit)
         for engine in (cpu, *others):
-            assert np.array_equal(states[engine.name].best_costs(), expected)
+            assert np.array_equal(states[engine.name].stats().best_costs, expected)
             assert routes(engine, states[engine.name], best=True) == routes(cpu, state, best=True)
-            assert np.array_equal(states[engine.name].missing(), state.missing())
+            assert np.array_equal(states[engine.name].stats().missing, state.stats().missing)
     assert moves > 20
-    assert batch is several_kinds or (state.missing()[::2] > 0).all(), "somebody is left over"
+    assert batch is several_kinds or (state.stats().missing[::2] > 0).all(), "somebody is left over"
 
 
 @pytest.mark.parametrize("engine", engines(), ids=lambda engine: engine.name)
@@ -93,7 +93,7 @@ def test_equal_costs_are_within_any_reach(engine: Engine) -> None:
     state: Any = start(engine, [problem], [0] * 5, 1, rounds=0)
     engine.improve(state, RANDOM, None, np.full((5, 4), 1e3), 1, 1)
     before = routes(engine, state)
-    assert set(state.costs()) == {2.0} and len({str(each) for each in before}) > 2
+    assert set(state.stats().costs) == {2.0} and len({str(each) for each in before}) > 2
     engine.exchange(state, np.zeros(1), 1, 1)
     assert routes(engine, state) == before
 
@@ -105,13 +105,13 @@ def test_who_goes_where(engine: Engine) -> None:
     state: Any = start(engine, [problem], [0] * 5, 1, rounds=0)
     heat = np.repeat([[-1e9], [0.0], [-1e9], [0.0], [-1e9]], 2, axis=1) * problem.side()
     engine.improve(state, RANDOM, None, heat, 1, 1)
-    costs = state.costs()
+    costs = state.stats().costs
     assert len(set(costs.tolist())) == 3 and costs[[1, 3]].max() < costs[0]
     engine.exchange(state, np.array([abs(costs[1] - costs[3])]), 1, 2)
-    assert set(state.costs().tolist()) == {costs[1], costs[3]}
-    assert state.costs()[[1, 3]].tolist() == costs[[1, 3]].tolist(), "those within reach stay"
+    assert set(state.stats().costs.tolist()) == {costs[1], costs[3]}
+    assert state.stats().costs[[1, 3]].tolist() == costs[[1, 3]].tolist(), "those within reach stay"
     engine.exchange(state, np.zeros(1), 1, 3)
-    assert state.costs().tolist() == [min(costs)] * 5
+    assert state.stats().costs.tolist() == [min(costs)] * 5
 
 
 def test_everybody_within_reach_is_drawn() -> None:
@@ -122,9 +122,9 @@ def test_everybody_within_reach_is_drawn() -> None:
     for iteration in range(150):
         state = cpu.start([problem], [0] * 5)
         cpu.improve(state, RANDOM, None, np.full((5, 3), 10 * problem.side()), 1, 1)  # the same each time
-        order, before = np.argsort(state.costs()), routes(cpu, state)
-        assert len(set(state.costs())) == 5
-        cpu.exchange(state, np.array([state.costs()[order[2]] - state.costs()[order[0]]]), 1, iteration)
+        order, before = np.argsort(state.stats().costs), routes(cpu, state)
+        assert len(set(state.stats().costs)) == 5
+        cpu.exchange(state, np.array([state.stats().costs[order[2]] - state.stats().costs[order[0]]]), 1, iteration)
         after = [str(each) for each in routes(cpu, state)]
         assert [after[i] for i in order[:3]] == [str(before[i]) for i in order[:3]]
         pairs.add((after[order[3]], after[order[4]]))

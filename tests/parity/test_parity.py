@@ -199,7 +199,7 @@ def test_nobody_is_served() -> None:
     reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(0, 0, 0))
     assert_same(state, 0, reference)
     assert reference.routes == []
-    assert state.costs()[0] == pytest.approx(11e-3, rel=1e-5)
+    assert state.stats().costs[0] == pytest.approx(11e-3, rel=1e-5)
     CpuEngine().improve(state, replace(recipe, open_route=1.0), None, np.full((1, 1), 1e30), 0, 1)
     reference.improve(replace(recipe, open_route=1.0), None, [1e300], chain_key(0, 1, 0))
     assert_same(state, 0, reference)

@@ -71,7 +71,7 @@ def test_given_removals_and_full_vehicles(isa: str, customers: int) -> None:
         engine = CpuEngine(isa=kind)
         state = start(engine, [problem], [0], 1, rounds=0)
         engine.improve(state, recipe, removed, heat, 1, 0)
-        ends.append((engine.export(state, 0, best=False), engine.export(state, 0), state.costs().tolist()))
+        ends.append((engine.export(state, 0, best=False), engine.export(state, 0), state.stats().costs.tolist()))
     assert ends[0] == ends[1]
 
 

@@ -91,9 +91,9 @@ class Watched:
             return step(rate)
 
         def watched_iteration(batch: Any, learning: Any, *rest: Any, **more: Any) -> Any:
-            before = learning.state.costs()
+            before = learning.state.stats().costs
             answer = iterate(batch, learning, *rest, **more)
-            self.costs.append((before, learning.state.costs()))
+            self.costs.append((before, learning.state.stats().costs))
             self.signals.append(answer[0])
             return answer
 
@@ -483,12 +483,12 @@ def test_the_engine_goes_the_same_way_with_a_share() -> None:
         learning = prepare(engine, problems[first:end], recipe, 77, first, CPU)
         seen = engine.view(learning.state)
         gains = engine.evaluate(learning.state, rebuilding, removed[first:end], 5, 77, 9, keep_best=True)
-        return *seen, gains, learning.state.costs()
+        return *seen, gains, learning.state.stats().costs
 
     whole, parts = go(0, 6), (go(0, 2), go(2, 5), go(5, 6))
     for entry, together in enumerate(whole):
         assert np.array_equal(np.concatenate([part[entry] for part in parts]), together)
-    alone = prepare(CpuEngine(), problems[2:5], recipe, 77, 0, CPU).state.costs()
+    alone = prepare(CpuEngine(), problems[2:5], recipe, 77, 0, CPU).state.stats().costs
     assert not np.array_equal(alone, go(2, 5)[4]), "which it would not be if counted from 0"
 
 

@@ -31,12 +31,12 @@ def measure(problem: Problem, engine: CudaEngine, chains: int = CHAINS, repeats:
     state = engine.start([problem], np.zeros(chains, np.int32))
     temperatures = torch.full((chains, ROLLOUTS), 0.01 * problem.side(), dtype=torch.float64, device="cuda")
     engine.improve(state, RELATED, None, temperatures[:, :1], 1, 0)
-    state.costs()
+    state.stats()  # waits
     ready = time.perf_counter() - began
     improve_start(engine, state, 1, 30)
     for iteration in range(WARM_UP):
         engine.improve(state, RELATED, None, temperatures, 1, iteration)
-    yield {"what": "start", "value": ready, "unit": "s to the first step", "cost": float(np.mean(state.costs()))}
+    yield {"what": "start", "value": ready, "unit": "s to the first step", "cost": float(np.mean(state.stats().costs))}
     order = np.argsort(np.random.default_rng(2).random((chains, ROLLOUTS, problem.customers)), axis=-1)
     lists = {"related": _related(problem, chains), "scattered": order[..., :REMOVALS].astype(np.int32) + 1}
     for name, customers in lists.items():

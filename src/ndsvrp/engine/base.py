@@ -47,26 +47,24 @@ class View(NamedTuple):
 
 
 class ChainStats(NamedTuple):
-    """Numbers of all chains after an engine call; see `State`."""
+    """Numbers of all chains after an engine call. Costs are in units of the problem.
 
-    costs: Floats
-    best_costs: Floats
-    missing: Ints
+    An unserved required customer costs more than any solution that serves it.
+    """
+
+    costs: Floats  #: (chains,) of the current solutions
+    best_costs: Floats  #: (chains,) of the best solutions
+    missing: Ints  #: (chains,) required customers that the best solutions leave unserved
     made: int  #: reconstructions by the last `improve`, of all chains; fewer than asked for if time was up
 
 
 class Sized(Protocol):
-    """What is asked of a problem after its chains have started."""
+    """The part of a problem that is needed after its chains have started."""
 
     @property
-    def customers(self) -> int:
-        """Return N."""
-        ...
-
+    def customers(self) -> int: ...
     @property
-    def vehicles(self) -> int | None:
-        """Return the number of vehicles; None: unlimited."""
-        ...
+    def vehicles(self) -> int | None: ...
 
 
 class State(Protocol):
@@ -75,32 +73,13 @@ class State(Protocol):
     problem_of: Ints  #: (chains,) index of the problem of each chain
 
     @property
-    def problems(self) -> Sequence[Sized]:
-        """Return the problems of the chains."""
-        ...
-
-    def costs(self) -> Floats:
-        """Return (chains,) costs of the current solutions, in units of the problem.
-
-        An unserved required customer costs more than any solution that serves it.
-        """
-        ...
-
-    def best_costs(self) -> Floats:
-        """Return (chains,) costs of the best solutions."""
-        ...
-
-    def missing(self) -> Ints:
-        """Return (chains,) how many required customers the best solutions leave unserved."""
-        ...
+    def problems(self) -> Sequence[Sized]: ...
 
     def stats(self) -> ChainStats:
-        """Return all of these. A GPU is waited for once."""
-        ...
+        """Return the numbers of all chains. Waits for a GPU."""
 
     def snapshot(self) -> Callable[[], ChainStats]:
         """Return a function that waits for the calls made so far, not for later ones, and returns their stats."""
-        ...
 
 
 S = TypeVar("S", bound=State)
@@ -116,14 +95,9 @@ class EngineOf(Protocol[S]):
     runs_ahead: bool  #: whether verbs return before their work is done, as on a GPU
 
     def start(
-        self,
-        problems: Sequence[Problem],
-        problem_of: npt.ArrayLike,
-        init: Solution | None = None,
-        *,
-        first: int | Ints = 0,
-        precompile: Recipe | None = None,
-    ) -> S:
+        self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None = None, *,
+        first: int | Ints = 0, precompile: Recipe | None = None,
+    ) -> S:  # fmt: skip
         """Return chains with a first solution each; chain i belongs to `problems[problem_of[i]]`.
 
         The first solution is `init`, or one route per customer, or, if the fleet is limited, no route.
@@ -132,46 +106,28 @@ class EngineOf(Protocol[S]):
         (chains,), as the chains that it names. Part of a batch then finds what it would find within the batch.
         precompile: the recipe of later calls. A GPU engine compiles its kernels in the background.
         """
-        ...
 
     def view(self, state: S, *, on_device: bool = False) -> View:
         """Return the current solutions, for a policy; `on_device`: as tensors, if the engine is on a GPU."""
-        ...
 
     def improve(
-        self,
-        state: S,
-        recipe: Recipe,
-        removed: Array | None,
-        temperature: Floats,
-        seed: int,
-        iteration: int,
-        *,
+        self, state: S, recipe: Recipe, removed: Array | None, temperature: Floats, seed: int, iteration: int, *,
         deadline: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Make K steps in sequence per chain, accepted by annealing; `ChainStats.made` counts them.
 
         removed: (chains, K, M) customers to remove, or None if the recipe has a rule.
         temperature: (chains, K) float64, in units of the problem. If all steps of a chain have the same one, pass what
         `np.broadcast_to` returns: then a GPU is sent one number per chain.
         """
-        ...
 
     def evaluate(
-        self,
-        state: S,
-        recipe: Recipe,
-        removed: Array | None,
-        rollouts: int,
-        seed: int,
-        iteration: int,
-        keep_best: bool,
+        self, state: S, recipe: Recipe, removed: Array | None, rollouts: int, seed: int, iteration: int, keep_best: bool
     ) -> Array:
         """Return (chains, K) float64: by how much each of K steps from the same solution would change its cost.
 
         With `keep_best`, the best of the K is carried out if it improves the solution. There is no annealing.
         """
-        ...
 
     def exchange(self, state: S, reach: Floats, seed: int, iteration: int) -> None:
         """Let chains that are too far behind continue from the current solution of a better one of their problem.
@@ -179,11 +135,9 @@ class EngineOf(Protocol[S]):
         reach: (problems,) float64, how far above the lowest cost of its chains one may be, in units of the problem.
         A chain beyond that draws one of those within.
         """
-        ...
 
     def export(self, state: S, chain: int, *, best: bool = True) -> Solution:
         """Return the best (or the current) solution of a chain as routes."""
-        ...
 
 
 Engine: TypeAlias = EngineOf[Any]  #: an engine with states of any type

@@ -40,24 +40,11 @@ class CpuState:
     per_unit: Floats  #: (chains,) ticks per unit
     made: int = 0  #: reconstructions by the last `improve`
 
-    def costs(self) -> Floats:
-        """Return (chains,) costs of the current solutions."""
-        return np.asarray(self.chains.costs() / self.per_unit)
-
-    def best_costs(self) -> Floats:
-        """Return (chains,) costs of the best solutions."""
-        return np.asarray(self.chains.costs(best=True) / self.per_unit)
-
-    def missing(self) -> Ints:
-        """Return (chains,) how many required customers the best solutions leave unserved."""
-        return np.asarray(self.chains.missing(best=True))
-
     def stats(self) -> ChainStats:
-        """Return all of these."""
-        return ChainStats(self.costs(), self.best_costs(), self.missing(), self.made)
+        current, best = self.chains.costs() / self.per_unit, self.chains.costs(best=True) / self.per_unit
+        return ChainStats(current, best, self.chains.missing(best=True), self.made)
 
     def snapshot(self) -> Callable[[], ChainStats]:
-        """Return a function that returns the stats of now."""
         stats = self.stats()
         return lambda: stats
 
@@ -74,15 +61,9 @@ class CpuEngine:
     _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured during the search
 
     def start(
-        self,
-        problems: Sequence[Problem],
-        problem_of: npt.ArrayLike,
-        init: Solution | None = None,
-        *,
-        first: int | Ints = 0,
-        precompile: Recipe | None = None,
-    ) -> CpuState:
-        """Return chains with a first solution each; see `EngineOf.start`. There is nothing to precompile."""
+        self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None = None, *,
+        first: int | Ints = 0, precompile: Recipe | None = None,
+    ) -> CpuState:  # fmt: skip
         problem_of = np.ascontiguousarray(problem_of, np.int32)
         ticks = [Ticks(problem) for problem in problems]
         numbers = drawn_as(first, np.arange(len(problem_of))).astype(np.int64)
@@ -94,21 +75,12 @@ class CpuEngine:
         return CpuState(tuple(problems), problem_of, chains, np.array([ticks[index].per_unit for index in problem_of]))
 
     def view(self, state: CpuState, *, on_device: bool = False) -> View:
-        """Return the current solutions as arrays."""
         return View(*state.chains.view())
 
     def improve(
-        self,
-        state: CpuState,
-        recipe: Recipe,
-        removed: Ints | None,
-        temperature: Floats,
-        seed: int,
-        iteration: int,
-        *,
+        self, state: CpuState, recipe: Recipe, removed: Ints | None, temperature: Floats, seed: int, iteration: int, *,
         deadline: float | None = None,
-    ) -> None:
-        """Make K steps in sequence per chain, accepted by annealing."""
+    ) -> None:  # fmt: skip
         given = given_removals(state, recipe, removed, temperature.shape[1], self.neighbours)
         in_ticks = np.ascontiguousarray(temperature * state.per_unit[:, None])
         native, steps, begin = native_recipe(recipe), temperature.shape[1], 0
@@ -119,9 +91,8 @@ class CpuEngine:
             if deadline is not None and now >= deadline:
                 break
             seconds = None if deadline is None else deadline - now
-            state.made += state.chains.improve(
-                native, given, in_ticks, begin, end, seed, iteration, self.threads, seconds
-            )
+            span = native, given, in_ticks, begin, end, seed, iteration, self.threads, seconds
+            state.made += state.chains.improve(*span)
             self._pace = (time.perf_counter() - now) / (end - begin)
             begin = end
 
@@ -135,15 +106,12 @@ class CpuEngine:
         iteration: int,
         keep_best: bool,
     ) -> Floats:
-        """Return (chains, K): by how much each of K steps from the same solution would change its cost."""
         given = given_removals(state, recipe, removed, rollouts, self.neighbours)
         deltas = state.chains.evaluate(native_recipe(recipe), given, rollouts, seed, iteration, keep_best, self.threads)
         return np.asarray(deltas / state.per_unit[:, None])
 
     def exchange(self, state: CpuState, reach: Floats, seed: int, iteration: int) -> None:
-        """Let chains that are too far behind continue from a better one of their problem."""
         state.chains.exchange(reach_in_ticks(state, reach, state.per_unit), seed, iteration)
 
     def export(self, state: CpuState, chain: int, *, best: bool = True) -> Solution:
-        """Return the best (or the current) solution of a chain as routes."""
         return solution_of(state.chains.tour(chain, best=best))

@@ -65,15 +65,9 @@ class CudaEngine:
     # --- start ---------------------------------------------------------------------------------
 
     def start(
-        self,
-        problems: Sequence[Problem],
-        problem_of: npt.ArrayLike,
-        init: Solution | None = None,
-        *,
-        first: int | Ints = 0,
-        precompile: Recipe | None = None,
-    ) -> CudaState:
-        """Return chains with a first solution each; see `EngineOf.start`."""
+        self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None = None, *,
+        first: int | Ints = 0, precompile: Recipe | None = None,
+    ) -> CudaState:  # fmt: skip
         upload = prepare(problems, problem_of, init, self.neighbours)
         if precompile is not None:
             for group in upload.groups:
@@ -124,7 +118,6 @@ class CudaEngine:
     # --- view, exchange, export ----------------------------------------------------------------
 
     def view(self, state: CudaState, *, on_device: bool = False) -> View:
-        """Return the current solutions as arrays, or as tensors on the GPU."""
         torch = self.device.torch
         nodes = max(problem.customers for problem in state.problems) + 1
         out = torch.empty((3, len(state.problem_of), nodes), dtype=torch.int32, device="cuda")
@@ -136,7 +129,6 @@ class CudaEngine:
         return View(*(out if on_device else out.cpu().numpy()))
 
     def exchange(self, state: CudaState, reach: Floats, seed: int, iteration: int) -> None:
-        """Let chains that are too far behind continue from a better one of their problem, without waiting."""
         torch = self.device.torch
         ticks = self.device.send(reach_in_ticks(state, reach, state.units))
         state.changed()
@@ -153,7 +145,6 @@ class CudaEngine:
             )  # fmt: skip
 
     def export(self, state: CudaState, chain: int, *, best: bool = True) -> Solution:
-        """Return the best (or the current) solution of a chain as routes."""
         state.look()
         group = next(g for g in state.groups if chain in g.members)
         torch = self.device.torch
@@ -168,21 +159,9 @@ class CudaEngine:
     # --- improve -------------------------------------------------------------------------------
 
     def improve(
-        self,
-        state: CudaState,
-        recipe: Recipe,
-        removed: Any,
-        temperature: Any,
-        seed: int,
-        iteration: int,
-        *,
+        self, state: CudaState, recipe: Recipe, removed: Any, temperature: Any, seed: int, iteration: int, *,
         deadline: float | None = None,
-    ) -> None:
-        """Make K steps in sequence per chain, accepted by annealing.
-
-        Does not wait for the GPU, unless there is a deadline and the call takes several launches: then at most two of
-        them are under way, so that Ctrl-C is noticed.
-        """
+    ) -> None:  # fmt: skip
         in_ticks = self._in_ticks(state, temperature)
         steps = int(in_ticks.shape[1])
         given = self._given(state, recipe, removed, steps)
@@ -190,7 +169,7 @@ class CudaEngine:
             self._improve(state, recipe, given, in_ticks, 0, steps, seed, iteration, 0)
             return
         stop_at, share = self._device_time(deadline), max(1, LAUNCH // recipe.removals)
-        before: list[Callable[[], None]] = []
+        before: list[Callable[[], None]] = []  # at most two launches are under way, so that Ctrl-C is noticed
         for begin in range(0, max(1, steps), share):
             if len(before) > 1:
                 before.pop(0)()  # waits for the last launch but one
@@ -242,19 +221,8 @@ class CudaEngine:
     # --- evaluate ------------------------------------------------------------------------------
 
     def evaluate(
-        self,
-        state: CudaState,
-        recipe: Recipe,
-        removed: Any,
-        rollouts: int,
-        seed: int,
-        iteration: int,
-        keep_best: bool,
+        self, state: CudaState, recipe: Recipe, removed: Any, rollouts: int, seed: int, iteration: int, keep_best: bool
     ) -> Any:
-        """Return (chains, K): by how much each of K steps from the same solution would change its cost.
-
-        A tensor if `removed` is one; then the call does not wait for the GPU.
-        """
         torch = self.device.torch
         given = self._given(state, recipe, removed, rollouts)
         deltas = torch.empty((len(state.problem_of), rollouts), dtype=torch.int64, device="cuda")
@@ -363,15 +331,14 @@ class CudaEngine:
 
 @lru_cache(64)
 def _macros(kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, blinks: bool = False) -> Macros:
-    near = (False, False, False, 32) if layout is None else (
-        layout.near_drafts, layout.near_instance, layout.near_solution, layout.threads
-    )  # fmt: skip
-    if layout is not None and blocks == 1:  # few kernels serve all numbers of orders
-        near = (*near[:3], next(most for most in BLOCK_SIZES if most >= layout.threads))
+    drafts, instance, solution, threads = False, False, False, 32
+    if layout is not None:
+        drafts, instance, solution = layout.near_drafts, layout.near_instance, layout.near_solution
+        # Unless several blocks share a multiprocessor, few kernels serve all numbers of orders.
+        threads = next(most for most in BLOCK_SIZES if most >= layout.threads) if blocks == 1 else layout.threads
     numbers = {
-        "NDS_NEAR_DRAFTS": near[0],
-        "NDS_NEAR_INSTANCE": near[1], "NDS_NEAR_SOLUTION": near[2], "NDS_THREADS": near[3], "NDS_BLOCKS": blocks,
-        "NDS_GAPS": gaps, "NDS_BLINKS": blinks,
+        "NDS_NEAR_DRAFTS": drafts, "NDS_NEAR_INSTANCE": instance, "NDS_NEAR_SOLUTION": solution,
+        "NDS_THREADS": threads, "NDS_BLOCKS": blocks, "NDS_GAPS": gaps, "NDS_BLINKS": blinks,
     }  # fmt: skip
     names = (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance))
     return (*names, *((name, str(int(value))) for name, value in numbers.items()), *LAYOUT_MACROS)

@@ -59,24 +59,10 @@ class CudaState:
     device: Device
     _seen: Seen | None = field(default=None, repr=False)  #: what was read; None: something was launched since
 
-    def costs(self) -> Floats:
-        """Return (chains,) costs of the current solutions."""
-        return self.stats().costs
-
-    def best_costs(self) -> Floats:
-        """Return (chains,) costs of the best solutions."""
-        return self.stats().best_costs
-
-    def missing(self) -> Ints:
-        """Return (chains,) how many required customers the best solutions leave unserved."""
-        return self.stats().missing
-
     def stats(self) -> ChainStats:
-        """Return all of these. Waits for the GPU only if something was launched since the last call."""
         return self._stats(self.look())
 
     def snapshot(self) -> Callable[[], ChainStats]:
-        """Return a function that waits for what was launched so far and returns the stats after it."""
         arrived = self.device.read(self.block)
         return lambda: self._stats(self._checked(arrived()))
 
@@ -85,7 +71,7 @@ class CudaState:
         self._seen = None
 
     def look(self) -> Seen:
-        """Return the numbers of all chains. Waits for the GPU."""
+        """Return the numbers of all chains. Waits for the GPU if something was launched since the last call."""
         if self._seen is None:
             self._seen = self._checked(self.device.read(self.block)())
         return self._seen

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, get_args
 
 from ndsvrp.errors import NdsError
+from ndsvrp.records import documented
 
 Layout = Literal["uniform", "clustered"]
 DepotPosition = Literal["random", "centred", "cornered"]
@@ -17,10 +18,6 @@ RouteSize = Literal["3-5", "5-8", "8-12", "12-16", "16-25", "25-50", "triangular
 
 #: Seeds of the paper's test sets. Training and tuning never use them.
 TEST_SEEDS = frozenset({1233, 1234})
-
-
-def _doc(text: str) -> dict[str, str]:
-    return {"doc": text}
 
 
 def choose(what: str, value: str, known: Iterable[str]) -> None:
@@ -39,16 +36,12 @@ def _require(holds: bool, message: str) -> None:
 class Uniform:
     """Depot and customers anywhere in the unit square (Kool et al. 2019)."""
 
-    smallest: int = field(default=1, metadata=_doc("Smallest demand of a customer."))
-    largest: int = field(
-        default=9, metadata=_doc("Largest demand of a customer; all whole numbers in between are equally likely.")
-    )
+    smallest: int = documented(1, "Smallest demand of a customer.")
+    largest: int = documented(9, "Largest demand of a customer; all whole numbers in between are equally likely.")
 
     def __post_init__(self) -> None:
-        _require(
-            0 <= self.smallest <= self.largest,
-            f"demands must satisfy 0 <= smallest <= largest, got {self.smallest} and {self.largest}",
-        )
+        message = f"demands must satisfy 0 <= smallest <= largest, got {self.smallest} and {self.largest}"
+        _require(0 <= self.smallest <= self.largest, message)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,31 +53,21 @@ class Clustered:
     `seeds=(3, 8)`, `halving=40 * math.log(2)` and `route_size="triangular"`.
     """
 
-    depot: DepotPosition = field(
-        default="centred", metadata=_doc("Position of the depot: anywhere on the grid, at (500, 500), or at (0, 0).")
+    depot: DepotPosition = documented(
+        "centred", "Position of the depot: anywhere on the grid, at (500, 500), or at (0, 0)."
     )
-    customers: CustomerPosition = field(
-        default="clustered",
-        metadata=_doc(
-            "Positions of customers: anywhere, around seeds, or half of them anywhere and half around seeds."
-        ),
+    customers: CustomerPosition = documented(
+        "clustered", "Positions of customers: anywhere, around seeds, or half of them anywhere and half around seeds."
     )
-    seeds: tuple[int, int] = field(
-        default=(2, 6), metadata=_doc("Fewest and most seeds: customers that attract others.")
+    seeds: tuple[int, int] = documented((2, 6), "Fewest and most seeds: customers that attract others.")
+    halving: float = documented(40.0, "Grid distance over which the attraction of a seed halves.")
+    demand: DemandKind = documented(
+        "1-10",
+        "Demands: all 1, uniform in a range, 51-100 in the first and third quadrant and 1-50 in the others, "
+        "or 50-100 for three customers in two routes and 1-10 for all others.",
     )
-    halving: float = field(default=40.0, metadata=_doc("Grid distance over which the attraction of a seed halves."))
-    demand: DemandKind = field(
-        default="1-10",
-        metadata=_doc(
-            "Demands: all 1, uniform in a range, 51-100 in the first and third quadrant and 1-50 in the others, "
-            "or 50-100 for three customers in two routes and 1-10 for all others."
-        ),
-    )
-    route_size: RouteSize = field(
-        default="8-12",
-        metadata=_doc(
-            "Customers a vehicle can serve on average: uniform in a range, or triangular from 3 over 6 to 25."
-        ),
+    route_size: RouteSize = documented(
+        "8-12", "Customers a vehicle can serve on average: uniform in a range, or triangular from 3 over 6 to 25."
     )
 
     def __post_init__(self) -> None:
@@ -104,15 +87,12 @@ class Windows:
     All times are whole multiples of `tick`.
     """
 
-    horizon: float = field(
-        default=1.8,
-        metadata=_doc(
-            "Closing time of the depot. It is later if the farthest customer needs it for a window of half the width."
-        ),
+    horizon: float = documented(
+        1.8, "Closing time of the depot. It is later if the farthest customer needs it for a window of half the width."
     )
-    width: float = field(default=0.4, metadata=_doc("Length of a window that is not clipped."))
-    service: float = field(default=0.05, metadata=_doc("Time spent at each customer."))
-    tick: float = field(default=0.001, metadata=_doc("Resolution of times, and the slack at both ends of a window."))
+    width: float = documented(0.4, "Length of a window that is not clipped.")
+    service: float = documented(0.05, "Time spent at each customer.")
+    tick: float = documented(0.001, "Resolution of times, and the slack at both ends of a window.")
 
     def __post_init__(self) -> None:
         for name in ("horizon", "width", "tick"):
@@ -125,13 +105,11 @@ class Windows:
 class Prizes:
     """Prizes: a part depends on demand, the rest is random."""
 
-    low: float = field(default=0.1, metadata=_doc("Smallest prize, above 0 (a customer without a prize is required)."))
-    high: float = field(default=0.2, metadata=_doc("Largest prize."))
-    share: float = field(default=0.5, metadata=_doc("Part of the prize that grows with demand; the rest is uniform."))
+    low: float = documented(0.1, "Smallest prize, above 0 (a customer without a prize is required).")
+    high: float = documented(0.2, "Largest prize.")
+    share: float = documented(0.5, "Part of the prize that grows with demand; the rest is uniform.")
 
     def __post_init__(self) -> None:
-        _require(
-            0 < self.low <= self.high < float("inf"),
-            f"prizes must satisfy 0 < low <= high, got {self.low} and {self.high}",
-        )
+        message = f"prizes must satisfy 0 < low <= high, got {self.low} and {self.high}"
+        _require(0 < self.low <= self.high < float("inf"), message)
         _require(0 <= self.share <= 1, f"share must be between 0 and 1, got {self.share}")

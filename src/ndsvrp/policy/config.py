@@ -47,15 +47,7 @@ class NetworkConfig:
 
 
 RANGES: dict[str, tuple[Any, ...]] = {
-    "width": (1, 4096),
-    "heads": (1, 64),
-    "feed_forward": (1, 16384),
-    "layers_before": (0, 16),
-    "layers_after": (0, 16),
-    "tour_aggregate": get_args(Aggregate),
-    "seed_bits": (1, 20),
-    "seed_width": (1, 4096),
-    "clip": (1e-3, 1e3),
-    "beta": (-1e3, 1e3),
-    "gamma": (-1e3, 1e3),
-}
+    "width": (1, 4096), "heads": (1, 64), "feed_forward": (1, 16384), "layers_before": (0, 16), "layers_after": (0, 16),
+    "tour_aggregate": get_args(Aggregate), "seed_bits": (1, 20), "seed_width": (1, 4096), "clip": (1e-3, 1e3),
+    "beta": (-1e3, 1e3), "gamma": (-1e3, 1e3),
+}  # fmt: skip

@@ -242,41 +242,18 @@ def _tuple(name: str, value: Any) -> tuple[Any, ...]:
 
 
 SOURCE_RANGES: dict[str, tuple[Any, ...]] = {
-    "problem": tuple(VARIANTS),
-    "layout": ("", *get_args(Layout)),
-    "depot": ("", *get_args(DepotPosition)),
+    "problem": tuple(VARIANTS), "layout": ("", *get_args(Layout)), "depot": ("", *get_args(DepotPosition)),
     "weight": (1e-9, 1e9),
-}
-_COUNT = (1, 2**40)
+}  # fmt: skip
 RECIPE_RANGES: dict[str, tuple[Any, ...]] = {
-    "seed": (0, 2**62),
-    "instances": _COUNT,
-    "batch": (1, 2**20),
-    "batch_customers": (0, 2**40),
-    "iterations": (1, 2**20),
-    "rollouts": (1, 2**20),
-    "removals": (1, 2**20),
-    "orders": (1, 64),
-    "start_rounds": (0, 2**20),
-    "improvement_steps": (0, 2**20),
-    "warm_up": get_args(WarmUp),
-    "warm_up_rollouts": (1, 2**20),
-    "step_every": (0, 2**20),
-    "learning_rate": (0, 1),
-    "weight_decay": (0, 1),
-    "clip_gradient": (0, 1e9),
-    "warm_up_steps": (0, 2**40),
-    "schedule": get_args(Schedule),
-    "horizon": _COUNT,
-    "final_rate": (0, 1),
-    "average": (0, 0.999999),
-    "checkpoint_seconds": (0, 1e9),
-}
+    "seed": (0, 2**62), "instances": (1, 2**40), "batch": (1, 2**20), "batch_customers": (0, 2**40),
+    "iterations": (1, 2**20), "rollouts": (1, 2**20), "removals": (1, 2**20), "orders": (1, 64),
+    "start_rounds": (0, 2**20), "improvement_steps": (0, 2**20), "warm_up": get_args(WarmUp),
+    "warm_up_rollouts": (1, 2**20), "step_every": (0, 2**20), "learning_rate": (0, 1), "weight_decay": (0, 1),
+    "clip_gradient": (0, 1e9), "warm_up_steps": (0, 2**40), "schedule": get_args(Schedule), "horizon": (1, 2**40),
+    "final_rate": (0, 1), "average": (0, 0.999999), "checkpoint_seconds": (0, 1e9),
+}  # fmt: skip
 VALIDATION_RANGES: dict[str, tuple[Any, ...]] = {
-    "every": (0, 2**40),
-    "seed": (0, 2**62),
-    "states": (1, 5000),
-    "search_instances": (0, 5000),
-    "search_iterations": (1, 2**20),
-    "search_chains": (1, 2**20),
-}
+    "every": (0, 2**40), "seed": (0, 2**62), "states": (1, 5000), "search_instances": (0, 5000),
+    "search_iterations": (1, 2**20), "search_chains": (1, 2**20),
+}  # fmt: skip

@@ -105,7 +105,7 @@ class Trainer:
         return {
             "batch": self.batches, "instances": self.instances, "steps": self.steps,
             "problem": batch.problem, "customers": batch.customers,
-            "cost_before": float(before().costs.mean()), "cost_after": float(learning.state.costs().mean()),
+            "cost_before": float(before().costs.mean()), "cost_after": float(learning.state.stats().costs.mean()),
             "best_reward": reward, "mean_reward": mean, "improved": improved, "loss": loss,
             "gradient": float(norm), "learning_rate": rate, "seconds": self._watch.seconds(),
         }  # fmt: skip
