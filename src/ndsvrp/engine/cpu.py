@@ -11,18 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 import ndsvrp._core as _core
+from ndsvrp.engine import shared
 from ndsvrp.engine.base import ChainStats, Floats, Ints, Recipe, View
-from ndsvrp.engine.shared import (
-    NEIGHBOURS,
-    drawn_as,
-    first_tour,
-    given_removals,
-    make_instance,
-    native_recipe,
-    reach_in_ticks,
-    solution_of,
-    tour_of,
-)
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
@@ -55,7 +45,7 @@ class CpuEngine:
 
     threads: int = 1
     isa: str = "auto"  #: instruction set of the core: auto, base, avx2
-    neighbours: int = NEIGHBOURS  #: length of neighbour lists
+    neighbours: int = shared.NEIGHBOURS  #: length of neighbour lists
     name: str = "cpu"
     runs_ahead: bool = False
     _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured during the search
@@ -66,9 +56,9 @@ class CpuEngine:
     ) -> CpuState:  # fmt: skip
         problem_of = np.ascontiguousarray(problem_of, np.int32)
         ticks = [Ticks(problem) for problem in problems]
-        numbers = drawn_as(first, np.arange(len(problem_of))).astype(np.int64)
-        chains = _core.Chains([make_instance(t, self.neighbours) for t in ticks], problem_of, self.isa, numbers)
-        tours = [first_tour(t) if init is None else tour_of(init) for t in ticks]
+        numbers = shared.drawn_as(first, np.arange(len(problem_of))).astype(np.int64)
+        chains = _core.Chains([shared.make_instance(t, self.neighbours) for t in ticks], problem_of, self.isa, numbers)
+        tours = [shared.first_tour(t) if init is None else shared.tour_of(init) for t in ticks]
         for chain, index in enumerate(problem_of):
             chains.set_tour(chain, tours[index])
         self._pace = 0.0
@@ -81,9 +71,9 @@ class CpuEngine:
         self, state: CpuState, recipe: Recipe, removed: Ints | None, temperature: Floats, seed: int, iteration: int, *,
         deadline: float | None = None,
     ) -> None:  # fmt: skip
-        given = given_removals(state, recipe, removed, temperature.shape[1], self.neighbours)
+        given = shared.given_removals(state, recipe, removed, temperature.shape[1], self.neighbours)
         in_ticks = np.ascontiguousarray(temperature * state.per_unit[:, None])
-        native, steps, begin = native_recipe(recipe), temperature.shape[1], 0
+        native, steps, begin = shared.native_recipe(recipe), temperature.shape[1], 0
         state.made = 0
         while begin < steps:  # in slices, so that Ctrl-C is noticed
             end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
@@ -106,12 +96,14 @@ class CpuEngine:
         iteration: int,
         keep_best: bool,
     ) -> Floats:
-        given = given_removals(state, recipe, removed, rollouts, self.neighbours)
-        deltas = state.chains.evaluate(native_recipe(recipe), given, rollouts, seed, iteration, keep_best, self.threads)
+        given = shared.given_removals(state, recipe, removed, rollouts, self.neighbours)
+        deltas = state.chains.evaluate(
+            shared.native_recipe(recipe), given, rollouts, seed, iteration, keep_best, self.threads
+        )
         return np.asarray(deltas / state.per_unit[:, None])
 
     def exchange(self, state: CpuState, reach: Floats, seed: int, iteration: int) -> None:
-        state.chains.exchange(reach_in_ticks(state, reach, state.per_unit), seed, iteration)
+        state.chains.exchange(shared.reach_in_ticks(state, reach, state.per_unit), seed, iteration)
 
     def export(self, state: CpuState, chain: int, *, best: bool = True) -> Solution:
-        return solution_of(state.chains.tour(chain, best=best))
+        return shared.solution_of(state.chains.tour(chain, best=best))

@@ -15,31 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndsvrp.engine import placement, shared
 from ndsvrp.engine.base import Floats, Ints, Recipe, View
 from ndsvrp.engine.cuda_state import CudaState, Group, block_of_records
 from ndsvrp.engine.device import Device, Macros, room_for
-from ndsvrp.engine.placement import (
-    EVALUATE_THREADS,
-    Kind,
-    Layout,
-    Placement,
-    Shape,
-    Sizes,
-    chain_bytes,
-    home_sizes,
-    layout_to_improve,
-    layouts_to_evaluate,
-)
-from ndsvrp.engine.shared import (
-    NEIGHBOURS,
-    check_removal,
-    check_shape,
-    drawn_as,
-    given_removals,
-    native_recipe,
-    reach_in_ticks,
-    solution_of,
-)
+from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape, Sizes
 from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
 from ndsvrp.engine.upload import Upload, UploadGroup, prepare, send
 from ndsvrp.errors import EngineError
@@ -56,7 +36,7 @@ class CudaEngine:
 
     placement: Placement = "auto"  #: what goes into shared memory; the others are for tests
     evaluate_threads: int = EVALUATE_THREADS  #: threads that a multiprocessor should hold in `evaluate`
-    neighbours: int = NEIGHBOURS  #: length of neighbour lists
+    neighbours: int = shared.NEIGHBOURS  #: length of neighbour lists
     name: str = "cuda"
     runs_ahead: bool = True
     device: Device = field(default_factory=Device)
@@ -89,7 +69,7 @@ class CudaEngine:
 
     def _group(self, part: UploadGroup, first: int | Ints, records: Any, made: Any) -> Group:
         torch, shape, members = self.device.torch, part.shape, part.members
-        bytes_each, count = chain_bytes(shape), len(members)
+        bytes_each, count = placement.chain_bytes(shape), len(members)
         try:
             instances = send(torch, part)
             memory = torch.zeros((count, bytes_each), dtype=torch.uint8, device="cuda")
@@ -104,8 +84,8 @@ class CudaEngine:
             return self.device.send(np.ascontiguousarray(values, np.int32))
 
         return Group(
-            shape, members, instances, ints(part.problem_of), ints(members), ints(drawn_as(first, members)), memory,
-            records, made,
+            shape, members, instances, ints(part.problem_of), ints(members), ints(shared.drawn_as(first, members)),
+            memory, records, made,
         )  # fmt: skip
 
     def _set_tours(self, group: Group, part: UploadGroup) -> None:
@@ -130,7 +110,7 @@ class CudaEngine:
 
     def exchange(self, state: CudaState, reach: Floats, seed: int, iteration: int) -> None:
         torch = self.device.torch
-        ticks = self.device.send(reach_in_ticks(state, reach, state.units))
+        ticks = self.device.send(shared.reach_in_ticks(state, reach, state.units))
         state.changed()
         for group in state.groups:
             chains = len(group.members)
@@ -154,7 +134,7 @@ class CudaEngine:
             np.int32(np.searchsorted(group.members, chain)), np.int32(best), out[1:], out,
         )  # fmt: skip
         tour = out.cpu().numpy()
-        return solution_of(tour[1 : 1 + tour[0]])
+        return shared.solution_of(tour[1 : 1 + tour[0]])
 
     # --- improve -------------------------------------------------------------------------------
 
@@ -197,7 +177,7 @@ class CudaEngine:
             )  # fmt: skip
 
     def _way_to_improve(self, shape: Shape, recipe: Recipe) -> tuple[Layout, Macros]:
-        layout = layout_to_improve(shape, recipe, self.device.shared_limit, self.placement)
+        layout = placement.layout_to_improve(shape, recipe, self.device.shared_limit, self.placement)
         gaps = layout.columns > 0
         return layout, _macros(shape.kind, layout, 1, gaps, gaps and recipe.blink > 0)
 
@@ -243,7 +223,7 @@ class CudaEngine:
         self, group: Group, recipe: Recipe, given: Any, rollouts: int, seed: int, iteration: int, deltas: Any
     ) -> None:
         torch, total = self.device.torch, len(group.members) * rollouts
-        near, far = layouts_to_evaluate(group.shape, recipe, self.device.shared_limit, self.placement)
+        near, far = placement.layouts_to_evaluate(group.shape, recipe, self.device.shared_limit, self.placement)
         waiting = None if near is None else torch.zeros(total + 1, dtype=torch.int32, device="cuda")
         for layout in (near, far):
             if layout is None:
@@ -261,7 +241,7 @@ class CudaEngine:
     def _keep(
         self, group: Group, recipe: Recipe, given: Any, rollouts: int, seed: int, iteration: int, deltas: Any
     ) -> None:
-        layout = layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
+        layout = placement.layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
         kernel = self.device.kernel("keep", "keep_best", _macros(group.shape.kind, layout, 1))
         self.device.launch(
             kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
@@ -275,10 +255,10 @@ class CudaEngine:
     def _given(self, state: CudaState, recipe: Recipe, removed: Any, rollouts: int) -> Any:
         torch = self.device.torch
         if isinstance(removed, torch.Tensor):
-            check_removal(recipe, removed, self.neighbours)
-            check_shape(state, recipe, tuple(removed.shape), rollouts)
+            shared.check_removal(recipe, removed, self.neighbours)
+            shared.check_shape(state, recipe, tuple(removed.shape), rollouts)
             return removed.to(device=state.per_unit.device, dtype=torch.int32).contiguous()
-        checked = given_removals(state, recipe, removed, rollouts, self.neighbours)
+        checked = shared.given_removals(state, recipe, removed, rollouts, self.neighbours)
         return None if checked is None else torch.as_tensor(checked, device="cuda")
 
     def _in_ticks(self, state: CudaState, temperature: Any) -> Any:
@@ -296,10 +276,10 @@ class CudaEngine:
         """Return the `Plan` of a call on the GPU, made once for each recipe."""
         if (recipe, layout) not in group.plans:
             record = np.zeros(1, PLAN)
-            _set(record["home"], home_sizes(group.shape))
-            record["chain_bytes"] = chain_bytes(group.shape)
+            _set(record["home"], placement.home_sizes(group.shape))
+            record["chain_bytes"] = placement.chain_bytes(group.shape)
             if recipe is not None and layout is not None:
-                record["recipe"] = np.frombuffer(native_recipe(recipe).bytes(), PLAN["recipe"])
+                record["recipe"] = np.frombuffer(shared.native_recipe(recipe).bytes(), PLAN["recipe"])
                 _set(record["work"], layout.work)
                 record["columns"], record["workspace_bytes"] = layout.columns, layout.workspace
             group.plans[recipe, layout] = self.device.send(record.view(np.uint8))

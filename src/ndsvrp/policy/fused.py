@@ -38,26 +38,22 @@ def select_kernels(network: Network, nodes: Tensor) -> Kernels | None:
 
 def encode(kernels: Kernels, network: Network, inputs: Inputs, between: Callable[[], None]) -> Tensor:
     """Return the customers' embeddings, (B, N, D) bfloat16; `between` is called before every layer."""
-    with torch.autocast(inputs.nodes.device.type, enabled=False):
-        return _encode(kernels, network, inputs, between)
-
-
-def _encode(kernels: Kernels, network: Network, inputs: Inputs, between: Callable[[], None]) -> Tensor:
     route_layers: list[Any] = [network.message_passing, network.tour_encoding]
     if network.config.tour_first:
         route_layers.reverse()
     layers = [*network.before, *(layer for layer in route_layers if layer is not None), *network.after]
     solution = tuple(part.contiguous() for part in (inputs.previous, inputs.next, inputs.route))
-    embedding = _embedding(network)
-    weights = [_weights(layer) for layer in layers]
-    rounded = iter(_rounded([embedding, *(weight for some in weights for weight in some)]))
-    h = _apply(Product, _embedding_inputs(inputs.nodes), embedding, next(rounded))
-    for layer, some in zip(layers, weights, strict=True):
-        between()
-        pairs = [(weight, next(rounded)) for weight in some]
-        skip = int(layer is layers[-1])  # the decoder does not read the depot
-        h = _layer(kernels, layer, h, pairs, solution, skip)
-    return h if layers else h[:, 1:]
+    with torch.autocast(inputs.nodes.device.type, enabled=False):
+        embedding = _embedding(network)
+        weights = [_weights(layer) for layer in layers]
+        rounded = iter(_rounded([embedding, *(weight for some in weights for weight in some)]))
+        h = _apply(Product, _embedding_inputs(inputs.nodes), embedding, next(rounded))
+        for layer, some in zip(layers, weights, strict=True):
+            between()
+            pairs = [(weight, next(rounded)) for weight in some]
+            skip = int(layer is layers[-1])  # the decoder does not read the depot
+            h = _layer(kernels, layer, h, pairs, solution, skip)
+        return h if layers else h[:, 1:]
 
 
 def _layer(
@@ -170,7 +166,6 @@ class Product(Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        """Gradients of x and W."""
         x, rounded = ctx.saved_tensors
         to = gradient @ rounded if ctx.needs_input_grad[0] else None
         return to, _weight_gradient(gradient, x), None
@@ -193,7 +188,6 @@ class Combine(Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        """Gradients of the tensors above."""
         h, x, rounded, added, scale, *statistics = ctx.saved_tensors
         to, to_scale, to_shift = ctx.kernels.norm_backward(gradient.contiguous(), h, added, scale, statistics)
         return (
@@ -221,7 +215,6 @@ class FeedForward(Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        """Gradients of the tensors above."""
         h, x, rounded, hidden, last_rounded, added, scale, *statistics = ctx.saved_tensors
         to, to_scale, to_shift = ctx.kernels.norm_backward(gradient.contiguous(), h, added, scale, statistics, ctx.skip)
         to_last = _weight_gradient(to, hidden)
@@ -252,7 +245,6 @@ class RouteLayer(Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        """Gradients of the tensors above."""
         return None, None, *ctx.backward_kernel(gradient.contiguous(), *ctx.saved_tensors)
 
 
@@ -279,7 +271,6 @@ class SelfAttention(Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        """Gradient of queries, keys and values."""
         return None, ctx.kernels.attention_backward(gradient.contiguous(), *ctx.saved_tensors, ctx.heads), None
 
 
@@ -300,7 +291,6 @@ class Scores(Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        """Gradients of both."""
         glimpses, pointers = ctx.saved_tensors
         to_pointers = torch.bmm(gradient.transpose(1, 2), glimpses).transpose(1, 2)
         return torch.bmm(gradient, pointers.transpose(1, 2)), to_pointers
@@ -309,9 +299,6 @@ class Scores(Function):
 def scores(glimpses: Tensor, pointers: Tensor) -> Tensor:
     """Return the scores (B, Q, N) of a network in bfloat16."""
     return _apply(Scores, glimpses.to(pointers.dtype), pointers)
-
-
-# --- GRU --------------------------------------------------------------------------------------
 
 
 def gru_states(kernels: Kernels, network: Network, h: Tensor, chosen: Tensor) -> Tensor:
@@ -345,7 +332,6 @@ class Gru(Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        """Gradients of the tensors above."""
         inputs, hidden, states, rounded = ctx.saved_tensors
         gradient = gradient.contiguous()
         to_inputs, to_hidden = torch.empty_like(inputs), torch.empty_like(hidden)

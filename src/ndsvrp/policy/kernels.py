@@ -24,6 +24,7 @@ MAX_KEPT_BYTES = 100_000  # of shared memory, so that two blocks still share a m
 HEAD = 16  # channels of a head in our attention
 MAX_GRADIENT_NODES = 1536  # whose attention gradient fits into shared memory
 STAGED_NODES = 1024  # of attention, in shared memory at once
+Pair = tuple[Tensor, Tensor]
 
 
 class Kernels:
@@ -32,9 +33,7 @@ class Kernels:
     def __init__(self, device: Device) -> None:
         self.device = device
 
-    def norm(
-        self, x: Tensor, y: Tensor, weight: Tensor, bias: Tensor, skip: int = 0
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def norm(self, x: Tensor, y: Tensor, weight: Tensor, bias: Tensor, skip: int = 0) -> tuple[Tensor, Pair]:
         """Return the instance normalisation of x + y, both (B, N, D), without the first `skip` nodes.
 
         Also return the statistics that `norm_backward` needs.
@@ -47,7 +46,7 @@ class Kernels:
         return out, statistics
 
     def norm_backward(
-        self, gradient: Tensor, x: Tensor, y: Tensor, weight: Tensor, statistics: tuple[Tensor, Tensor], skip: int = 0
+        self, gradient: Tensor, x: Tensor, y: Tensor, weight: Tensor, statistics: Pair, skip: int = 0
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the gradients of x (that of y is the same), weight and bias."""
         batch, nodes, width = x.shape
@@ -77,9 +76,7 @@ class Kernels:
         self._launch("route_layers", "message_forward", blocks, THREADS, 0, *arguments)
         return out
 
-    def message_backward(
-        self, gradient: Tensor, result: Tensor, previous: Tensor, following: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def message_backward(self, gradient: Tensor, result: Tensor, previous: Tensor, following: Tensor) -> Pair:
         """Return the gradients of parts and bias. `following` must be the inverse of `previous`."""
         batch, nodes, width = result.shape
         out, sums = result.new_empty(batch, nodes, 3 * width), result.new_empty(batch, width, dtype=torch.float32)
@@ -97,9 +94,7 @@ class Kernels:
         self._launch_tour("tour_forward", out, parts, bias, *solution, out, nodes, width, int(mean))
         return out
 
-    def tour_backward(
-        self, gradient: Tensor, result: Tensor, solution: tuple[Tensor, ...], *, mean: bool
-    ) -> tuple[Tensor, Tensor]:
+    def tour_backward(self, gradient: Tensor, result: Tensor, solution: tuple[Tensor, ...], *, mean: bool) -> Pair:
         """Return the gradients of parts and bias."""
         batch, nodes, width = result.shape
         out, sums = result.new_empty(batch, nodes, 2 * width), result.new_empty(batch, width, dtype=torch.float32)
@@ -115,7 +110,7 @@ class Kernels:
         most = min(MAX_GRADIENT_NODES, self.device.shared_limit // 136 // 64 * 64)
         return width == heads * HEAD and (nodes <= most or not gradient)
 
-    def attention(self, projected: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+    def attention(self, projected: Tensor, heads: int) -> Pair:
         """Return self-attention (B, N, D) of queries, keys and values side by side, (B, N, 3 D).
 
         Also return log-sums of exponentials (B, heads, N), which `attention_backward` needs.
@@ -193,9 +188,7 @@ def _round_up(nodes: int) -> int:
 
 def kernels_for(device: torch.device) -> Kernels | None:
     """Return the kernels of a GPU; None on a CPU, and with a warning where they cannot be compiled."""
-    if device.type != "cuda":
-        return None
-    return _kernels_of(torch.cuda.current_device())
+    return _kernels_of(torch.cuda.current_device()) if device.type == "cuda" else None
 
 
 @cache

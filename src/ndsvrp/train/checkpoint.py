@@ -25,20 +25,9 @@ from torch import Tensor
 from ndsvrp.errors import CheckpointError, NdsError, NdsWarning
 from ndsvrp.io.files import write_atomic
 from ndsvrp.io.result import plain
+from ndsvrp.policy import model_file
 from ndsvrp.policy.config import NetworkConfig
-from ndsvrp.policy.model_file import (
-    CHECKPOINT_MODEL,
-    ModelCard,
-    read_json,
-    read_model_file,
-    read_tensors,
-    read_weights,
-    require_fields,
-    require_numbers,
-    require_weights,
-    save_model,
-    widen,
-)
+from ndsvrp.policy.model_file import CHECKPOINT_MODEL, ModelCard
 from ndsvrp.records import require_number, require_whole
 from ndsvrp.train.config import Recipe, TrainConfig, from_tables
 
@@ -89,7 +78,7 @@ def save_checkpoint(run: Path, state: TrainingState, card: ModelCard) -> Path:
     try:
         temporary.mkdir(parents=True)
         try:
-            save_model(temporary / f"{CHECKPOINT_MODEL}.safetensors", state.used, card)
+            model_file.save_model(temporary / f"{CHECKPOINT_MODEL}.safetensors", state.used, card)
             _write_training(temporary, state)
             _sync(temporary)
             if final.exists():  # one of the two exists at every moment
@@ -109,21 +98,21 @@ def save_checkpoint(run: Path, state: TrainingState, card: ModelCard) -> Path:
 def load_checkpoint(folder: Path) -> TrainingState:
     """Read a checkpoint. Tensors are restored bit by bit."""
     described, stored = folder / "training.json", folder / "training.safetensors"
-    table = read_json(described, FORMAT)
-    require_fields(table, ("format", "sha256", "config", *_COUNTERS), str(described))
+    table = model_file.read_json(described, FORMAT)
+    model_file.require_fields(table, ("format", "sha256", "config", *_COUNTERS), str(described))
     try:
         _require_counters(table)
         config = from_tables(table["config"], "config")
     except NdsError as error:
         raise CheckpointError(f"{described}: {error}") from None
     parts: dict[str, Tensors] = {part: {} for part in _PARTS}
-    for name, tensor in read_tensors(stored, table["sha256"]).items():
+    for name, tensor in model_file.read_tensors(stored, table["sha256"]).items():
         part, _, weight = name.partition(".")
         if part not in parts:
             raise CheckpointError(f"{stored}: '{name}' begins with none of {', '.join(_PARTS)}")
         parts[part][weight] = tensor
-    inputs = read_model_file(folder / f"{CHECKPOINT_MODEL}.json").card.inputs
-    parts = {part: widen(tensors, inputs, str(stored)) for part, tensors in parts.items()}
+    inputs = model_file.read_model_file(folder / f"{CHECKPOINT_MODEL}.json").card.inputs
+    parts = {part: model_file.widen(tensors, inputs, str(stored)) for part, tensors in parts.items()}
     _require_parts(parts, config.network, str(stored))
     state: dict[str, Any] = {**{name: table[name] for name in _COUNTERS}, **parts}
     return TrainingState(config, **state)
@@ -142,7 +131,7 @@ def newest(run: Path) -> Path:
         raise CheckpointError(f"{run}: no such folder")
     for folder in reversed(checkpoints(run)):
         try:
-            read_weights(read_model_file(folder / f"{CHECKPOINT_MODEL}.safetensors"))
+            model_file.read_weights(model_file.read_model_file(folder / f"{CHECKPOINT_MODEL}.safetensors"))
             load_checkpoint(folder)
         except CheckpointError as error:
             warnings.warn(f"checkpoint left aside: {error}", NdsWarning, stacklevel=2)
@@ -182,7 +171,7 @@ def _require_counters(table: Mapping[str, Any]) -> None:
 def _require_parts(parts: Mapping[str, Tensors], network: NetworkConfig, where: str) -> None:
     """Raise unless the weights fit the network and the other parts fit the weights. Adam and the mean may be empty."""
     weights = parts["weights"]
-    require_weights(weights, network, torch.float32, where)
+    model_file.require_weights(weights, network, torch.float32, where)
     for part in _PARTS[1:]:
         if part != "average" and parts[part].keys() != parts["exp_avg"].keys():
             raise CheckpointError(f"{where}: '{part}' is not there for the same weights as 'exp_avg'")
@@ -192,7 +181,7 @@ def _require_parts(parts: Mapping[str, Tensors], network: NetworkConfig, where: 
             shape = torch.Size() if part == "step" else weights[name].shape
             if tensor.shape != shape:
                 raise CheckpointError(f"{where}: '{part}.{name}' has shape {list(tensor.shape)}, not {list(shape)}")
-            require_numbers(tensor, torch.float32, f"{where}: '{part}.{name}'")
+            model_file.require_numbers(tensor, torch.float32, f"{where}: '{part}.{name}'")
     if parts["average"] and parts["average"].keys() != weights.keys():
         raise CheckpointError(f"{where}: 'average' is not there for every weight")
 
