@@ -145,36 +145,27 @@ class CudaEngine:
         in_ticks = self._in_ticks(state, temperature)
         steps = int(in_ticks.shape[1])
         given = self._given(state, recipe, removed, steps)
-        if deadline is None:
-            self._improve(state, recipe, given, in_ticks, 0, steps, seed, iteration, 0)
-            return
-        stop_at, share = self._device_time(deadline), max(1, LAUNCH // recipe.removals)
+        stop_at, share = 0, max(1, steps)
+        if deadline is not None:
+            stop_at, share = self._device_time(deadline), max(1, LAUNCH // recipe.removals)
         before: list[Callable[[], None]] = []  # at most two launches are under way, so that Ctrl-C is noticed
         for begin in range(0, max(1, steps), share):
             if len(before) > 1:
                 before.pop(0)()  # waits for the last launch but one
-            if begin and time.perf_counter() >= deadline:
+            if begin and deadline is not None and time.perf_counter() >= deadline:
                 break
-            self._improve(state, recipe, given, in_ticks, begin, min(steps, begin + share), seed, iteration, stop_at)
+            state.changed()
+            for group in state.groups:
+                layout, macros = self._way_to_improve(group.shape, recipe)
+                kernel = self.device.kernel("improve", "improve_chains", macros)
+                self._launch_steps(
+                    kernel, group, recipe, layout, len(group.members), _rows(group, state, given),
+                    _rows(group, state, in_ticks), np.int32(steps), np.int32(begin),
+                    np.int32(min(steps, begin + share)), np.uint64(seed), np.uint64(iteration), np.uint64(stop_at),
+                    group.made,
+                )  # fmt: skip
             if steps > share:
                 before.append(self.device.mark())
-
-    def _improve(
-        self, state: CudaState, recipe: Recipe, given: Any, in_ticks: Any, begin: int, end: int, seed: int,
-        iteration: int, stop_at: int,
-    ) -> None:  # fmt: skip
-        state.changed()
-        for group in state.groups:
-            layout, macros = self._way_to_improve(group.shape, recipe)
-            part = _rows(group, state, in_ticks)
-            kernel = self.device.kernel("improve", "improve_chains", macros)
-            self.device.launch(
-                kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
-                group.instances, group.problem_of, group.key, group.memory, group.records,
-                self._workspace(group, layout, len(group.members)), _rows(group, state, given), part,
-                np.int32(part.shape[1]), np.int32(begin), np.int32(end), np.uint64(seed), np.uint64(iteration),
-                np.uint64(stop_at), group.made,
-            )  # fmt: skip
 
     def _way_to_improve(self, shape: Shape, recipe: Recipe) -> tuple[Layout, Macros]:
         layout = placement.layout_to_improve(shape, recipe, self.device.shared_limit, self.placement)
@@ -213,7 +204,12 @@ class CudaEngine:
             mine = _rows(group, state, given)
             self._evaluate(group, recipe, mine, rollouts, seed, iteration, part)
             if keep_best:
-                self._keep(group, recipe, mine, rollouts, seed, iteration, part)
+                layout = placement.layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
+                kernel = self.device.kernel("keep", "keep_best", _macros(group.shape.kind, layout, 1))
+                self._launch_steps(
+                    kernel, group, recipe, layout, len(group.members), mine, part, np.int32(rollouts), np.uint64(seed),
+                    np.uint64(iteration), group.made,
+                )  # fmt: skip
             if not whole:
                 deltas[group.number.long()] = part
         changes = deltas / state.per_unit[:, None]
@@ -231,24 +227,10 @@ class CudaEngine:
             blocks = max(1, self.evaluate_threads // layout.threads) if layout.near_drafts else 1
             kernel = self.device.kernel("evaluate", "evaluate_rollouts", _macros(group.shape.kind, layout, blocks))
             grid = total if layout.near_drafts else min(total, 2 * self.device.multiprocessors)
-            self.device.launch(
-                kernel, grid, layout.threads, layout.shared, self._plan(group, recipe, layout),
-                group.instances, group.problem_of, group.key, group.memory, group.records,
-                self._workspace(group, layout, grid), given, np.int32(rollouts), np.int32(total), np.uint64(seed),
+            self._launch_steps(
+                kernel, group, recipe, layout, grid, given, np.int32(rollouts), np.int32(total), np.uint64(seed),
                 np.uint64(iteration), deltas, None if waiting is None else waiting[1:], waiting,
             )  # fmt: skip
-
-    def _keep(
-        self, group: Group, recipe: Recipe, given: Any, rollouts: int, seed: int, iteration: int, deltas: Any
-    ) -> None:
-        layout = placement.layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
-        kernel = self.device.kernel("keep", "keep_best", _macros(group.shape.kind, layout, 1))
-        self.device.launch(
-            kernel, len(group.members), layout.threads, layout.shared, self._plan(group, recipe, layout),
-            group.instances, group.problem_of, group.key, group.memory, group.records,
-            self._workspace(group, layout, len(group.members)), given, deltas, np.int32(rollouts), np.uint64(seed),
-            np.uint64(iteration), group.made,
-        )  # fmt: skip
 
     # --- arguments of launches ------------------------------------------------------------------
 
@@ -303,6 +285,16 @@ class CudaEngine:
                 ) from None
             group.workspace = ((layout, blocks), memory)
         return group.workspace[1]
+
+    def _launch_steps(
+        self, kernel: Any, group: Group, recipe: Recipe, layout: Layout, blocks: int, *arguments: Any
+    ) -> None:
+        """Launch a kernel that ruins and recreates, on so many blocks."""
+        self.device.launch(
+            kernel, blocks, layout.threads, layout.shared, self._plan(group, recipe, layout),
+            group.instances, group.problem_of, group.key, group.memory, group.records,
+            self._workspace(group, layout, blocks), *arguments,
+        )  # fmt: skip
 
     def _launch_chains(self, group: Group, name: str, grid: int, threads: int, *arguments: Any) -> None:
         kernel = self.device.kernel("chains", name, _macros(group.shape.kind, None, 1))

@@ -131,8 +131,6 @@ class Device:
             if error != driver.CUresult.CUDA_SUCCESS:
                 raise EngineError(f"the GPU refuses {shared} bytes of shared memory: {error.name}") from None
 
-    # --- compiling ---------------------------------------------------------------------------
-
     @cached_property
     def versions(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return two versions of CUDA: of the driver, and of the compiler."""
@@ -188,10 +186,8 @@ def _argument(value: Any) -> Any:
 
 
 def _import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise EngineError("the GPU engine needs torch") from None
+    import torch  # here: slow, and not needed without a GPU
+
     if not torch.cuda.is_available():
         raise EngineError("device 'cuda': torch finds no NVIDIA GPU with a driver it can use; use 'cpu'")
     return torch

@@ -61,8 +61,6 @@ class Ticks:
         found[0] = False
         return found & ~self.problem.required
 
-    # --- scale ---------------------------------------------------------------------------------
-
     @cached_property
     def per_unit(self) -> float:
         """Ticks per unit of length and prize."""
@@ -130,8 +128,6 @@ class Ticks:
         length = np.sqrt(d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1])
         return np.asarray(np.floor(length * scale + shift), np.int64)
 
-    # --- distances -----------------------------------------------------------------------------
-
     @cached_property
     def points(self) -> Floats | None:
         """(N+1, 2) in ticks, relative to the corner of the bounding box; None if there is a matrix."""
@@ -171,8 +167,6 @@ class Ticks:
         """(N+1, N+1) if there is a duration matrix and times are limited."""
         duration = self.problem.duration
         return None if duration is None or not self.has_times else self._int32(np.rint(duration * self.per_time))
-
-    # --- insertion orders of SISRs -------------------------------------------------------------
 
     def sort_ranks(self) -> tuple[Ints, Ints]:
         """Return weights (sorts+1,) of the random order and of each sort order, and ranks (sorts, N+1).

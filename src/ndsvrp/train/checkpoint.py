@@ -147,12 +147,8 @@ def _write_training(folder: Path, state: TrainingState) -> None:
         for name, tensor in getattr(state, part).items()
     }
     data = safetensors.torch.save(stored)
-    table = {
-        "format": FORMAT,
-        "sha256": hashlib.sha256(data).hexdigest(),
-        **{name: getattr(state, name) for name in _COUNTERS},
-        "config": state.config.as_dict(),
-    }
+    head = {"format": FORMAT, "sha256": hashlib.sha256(data).hexdigest()}
+    table = {**head, **{name: getattr(state, name) for name in _COUNTERS}, "config": state.config.as_dict()}
     write_atomic(folder / "training.safetensors", data)
     write_atomic(folder / "training.json", f"{json.dumps(plain(table), indent=1, allow_nan=False)}\n".encode())
 
@@ -191,7 +187,8 @@ def _prune(run: Path, recipe: Recipe) -> None:
     found = checkpoints(run)
     current = [folder for folder in found if not folder.name.endswith("~")]
     for folder in found:
-        if folder not in current[-KEPT:] and not (folder in current and is_kept(_instances(folder), recipe)):
+        wanted = folder in current and is_kept(int(folder.name.removeprefix("checkpoint-")), recipe)
+        if folder not in current[-KEPT:] and not wanted:
             _delete(folder)
     for path in _entries(run):
         if _TEMPORARY.fullmatch(path.name):
@@ -205,12 +202,6 @@ def _delete(folder: Path) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
         folder.rename(doomed)
         shutil.rmtree(doomed)
-
-
-def _instances(folder: Path) -> int:
-    match = _NAME.fullmatch(folder.name)
-    assert match is not None
-    return int(match[1])
 
 
 def _entries(run: Path) -> list[Path]:

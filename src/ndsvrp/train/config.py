@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ndsvrp.errors import NdsError
-from ndsvrp.generate.config import TEST_SEEDS, DepotPosition, Layout
+from ndsvrp.generate.config import TEST_SEEDS, DepotPosition, Layout, choose
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.records import documented, require_number, require_record, require_whole
 from ndsvrp.variants import VARIANTS
@@ -171,8 +171,9 @@ def read_config(file: Path, changes: Sequence[str] = ()) -> TrainConfig:
 
 def from_tables(tables: dict[str, Any], where: str) -> TrainConfig:
     """Return the run that plain tables describe. `where` names their file in errors."""
-    _known(where, "table", tables, (*TABLES, "data"))
     try:
+        for name in tables:
+            choose("table", name, (*TABLES, "data"))
         sources = tables.get("data", [{}])
         if not isinstance(sources, list | tuple):
             raise NdsError("data must be a list of tables: [[data]]")
@@ -187,8 +188,9 @@ def from_tables(tables: dict[str, Any], where: str) -> TrainConfig:
 def _record(kind: Any, table: Any, name: str) -> Any:
     if not isinstance(table, dict):
         raise NdsError(f"{name} must be a table")
-    _known(name, "field", table, tuple(f.name for f in fields(kind)))
     try:
+        for given in table:
+            choose("field", given, [f.name for f in fields(kind)])
         return kind(**table)
     except NdsError as error:
         raise NdsError(f"{name}: {error}") from None
@@ -227,12 +229,6 @@ def _change(text: str) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             pass
     raise NdsError(f"--set: '{text}' is not like train.batch=32")
-
-
-def _known(where: str, what: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
-    for name in given:
-        if name not in known:
-            raise NdsError(f"{where}: unknown {what} '{name}' (known: {', '.join(known)})")
 
 
 def _tuple(name: str, value: Any) -> tuple[Any, ...]:

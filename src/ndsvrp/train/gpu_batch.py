@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -48,10 +49,7 @@ def draw_on_gpu(
     engine: CudaEngine, device: torch.device, recipe: Recipe, seed: int, first: int, count: int
 ) -> GpuBatch:
     """Launch all that makes instances `first` … `first + count - 1` of a seed, and return without waiting."""
-
-    def place(words: Words, depot: Tensor, seeds: Tensor, customers: int, anywhere: int, halving: float) -> Tensor:
-        return place_clustered(engine.device, words, depot, seeds, customers, anywhere, halving)
-
+    place = partial(place_clustered, engine.device)
     instances = draw(recipe, seed, torch.arange(first, first + count, device=device), place)
     return GpuBatch(engine, instances, upload_batch(engine.device, instances, engine.neighbours), inputs_of(instances))
 

@@ -14,11 +14,9 @@ class Prefetch(Protocol):
 
     def take(self, number: int) -> Batch:
         """Return the batch with this number. Any number is possible: a checkpoint may have been restored."""
-        ...
 
     def close(self) -> None:
         """Make no more batches."""
-        ...
 
 
 class ThreadPrefetch:
@@ -30,7 +28,6 @@ class ThreadPrefetch:
         self._coming: dict[int, Future[Batch]] = {}
 
     def take(self, number: int) -> Batch:
-        """Return the batch with this number, and begin the next one."""
         wanted = (number, number + 1)
         for late in self._coming.keys() - set(wanted):
             self._coming.pop(late).cancel()
@@ -40,7 +37,6 @@ class ThreadPrefetch:
         return self._coming.pop(number).result()
 
     def close(self) -> None:
-        """Make no more batches."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -55,11 +51,9 @@ class GpuPrefetch:
         self._next: Batch | None = None
 
     def take(self, number: int) -> Batch:
-        """Return the batch with this number, and launch the next one."""
         batch = self._next if self._next is not None and self._next.number == number else self._make(number)
         self._next = self._make(number + 1)
         return batch
 
     def close(self) -> None:
-        """Make no more batches."""
         self._next = None

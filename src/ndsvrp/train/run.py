@@ -18,9 +18,11 @@ import torch
 
 from ndsvrp.engine.base import Engine
 from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.errors import CheckpointError, EngineError, NdsError, NdsWarning
 from ndsvrp.io.environment import environment, usable_cores
 from ndsvrp.models import find
+from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.model_file import ModelCard, load_model, read_model_file
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.rollout import torch_threads
@@ -46,16 +48,9 @@ class Outcome:
 
 
 def train(
-    config: TrainConfig,
-    out: Path,
-    *,
-    seconds: float | None = None,
-    resume: bool = False,
-    init: str = "",
-    device: str = "auto",
-    threads: int | None = None,
-    report: Report = lambda kind, row: None,
-) -> Outcome:
+    config: TrainConfig, out: Path, *, seconds: float | None = None, resume: bool = False, init: str = "",
+    device: str = "auto", threads: int | None = None, report: Report = lambda kind, row: None,
+) -> Outcome:  # fmt: skip
     """Train until the configured number of instances is reached, the time is over, or Ctrl-C is pressed.
 
     The run ends after a whole batch. With `seconds`, it ends before a batch that would not fit together with the last
@@ -68,6 +63,8 @@ def train(
         trainer, earlier, origin = _trainer(config, out, process, cores, resume, init)
         ending.callback(trainer.close)
         log = Log(out) if process.leads else None
+        if log is not None:
+            ending.callback(log.close)
 
         def tell(kind: str, row: dict[str, Any]) -> None:
             if log is not None:
@@ -76,9 +73,9 @@ def train(
 
         tell("run", {
             "command": [Path(sys.argv[0]).name, *sys.argv[1:]], **environment(),
-            "device": _device_name(process), "engine": trainer.engine.name,
-            "processes": process.processes, "threads": cores, "resumed": resume, "init": origin,
-            **_counters(trainer), "config": config.as_dict(),
+            "device": torch.cuda.get_device_name(process.device) if process.device.type == "cuda" else "cpu",
+            "engine": trainer.engine.name, "processes": process.processes, "threads": cores, "resumed": resume,
+            "init": origin, **_counters(trainer), "config": config.as_dict(),
         })  # fmt: skip
         run = _Run(trainer, process, out, origin, tell, earlier - began)
         if process.leads:
@@ -98,7 +95,7 @@ def train(
                 stopped = "interrupted"
             elif agreed(process, left < 1.1 * batch_seconds + run.end_seconds):
                 stopped = "time"
-        return run.end(stopped, log)
+        return run.end(stopped)
 
 
 class _Run:
@@ -122,8 +119,7 @@ class _Run:
     def after_batch(self) -> None:
         """Validate and save a checkpoint, if it is time."""
         recipe, every = self.trainer.config.train, self.trainer.config.validation.every
-        done = self.trainer.instances >= recipe.instances
-        if every and self.trainer.batches % every == 0 and not done:
+        if every and self.trainer.batches % every == 0 and self.trainer.instances < recipe.instances:
             self.validate()
         due = perf_counter() - self.saved_at >= recipe.checkpoint_seconds
         if due or is_kept(self.trainer.instances, recipe):
@@ -146,14 +142,12 @@ class _Run:
         self.saved_at = perf_counter()
         return seconds
 
-    def end(self, stopped: str, log: Log | None) -> Outcome:
+    def end(self, stopped: str) -> Outcome:
         """Validate and write the last checkpoint. A first one is written before, in case the process is killed."""
         self.save()
         self.validate()
         seconds = self.save()
         self.tell("end", {"stopped": stopped, **_counters(self.trainer), "trained_seconds": seconds})
-        if log is not None:
-            log.close()
         return Outcome(self.saved or self.out, self.process.leads, stopped, self.figures)
 
 
@@ -179,9 +173,8 @@ def restore(trainer: Trainer, state: TrainingState) -> None:
     for name, parameter in trainer.network.named_parameters():
         if name in state.exp_avg:
             held = {part: getattr(state, part)[name] for part in ("step", "exp_avg", "exp_avg_sq")}
-            trainer.optimizer.state[parameter] = {
-                part: tensor.to(parameter.device, copy=True) for part, tensor in held.items()
-            }
+            here = {part: tensor.to(parameter.device, copy=True) for part, tensor in held.items()}
+            trainer.optimizer.state[parameter] = here
     trainer.batches, trainer.instances, trainer.steps = state.batches, state.instances, state.steps
 
 
@@ -210,10 +203,7 @@ def _trainer(
     origin = init or config.train.init
     if origin:
         weights, _ = load_model(find(origin))
-        if weights.config != config.network:
-            raise CheckpointError(
-                f"{origin}: its network is another one: {_difference(weights.config, config.network)}"
-            )
+        _require_same_network(weights.config, config.network, origin)
         network.load_state_dict(weights.state_dict())
         file = read_model_file(find(origin))
         origin = f"{Path(file.name).name} (sha256 {file.sha256[:12]})"
@@ -223,45 +213,34 @@ def _trainer(
 def _engine(config: TrainConfig, process: Process, cores: int) -> Engine:
     """Return an engine on the device of the network. Only related removal reads the neighbour lists: they are short."""
     if process.device.type == "cuda":
-        from ndsvrp.engine.cuda import CudaEngine
-
         return CudaEngine(neighbours=config.train.removals)
     return CpuEngine(threads=cores, neighbours=config.train.removals)
 
 
 def _compare(config: TrainConfig, before: TrainConfig, folder: Path) -> None:
-    if config.network != before.network:
-        difference = _difference(before.network, config.network)
-        raise CheckpointError(f"{folder}: its network is another one: {difference}")
+    _require_same_network(before.network, config.network, folder)
     if config.train.batch != before.train.batch:
         raise CheckpointError(f"{folder}: batches of {before.train.batch} instances there, {config.train.batch} here")
     if config != before:
-        warnings.warn(
-            "the configuration differs from that of the checkpoint: the run goes on by the new one",
-            NdsWarning, stacklevel=2,
-        )  # fmt: skip
+        message = "the configuration differs from that of the checkpoint: the run goes on by the new one"
+        warnings.warn(message, NdsWarning, stacklevel=2)
 
 
-def _difference(there: Any, here: Any) -> str:
-    """Return a sentence on the first field in which two records differ."""
-    name = next(name for name in vars(there) if getattr(there, name) != getattr(here, name))
-    return f"{name} is {getattr(there, name)} there and {getattr(here, name)} here"
+def _require_same_network(there: NetworkConfig, here: NetworkConfig, where: str | Path) -> None:
+    for name, value in vars(there).items():
+        if value != getattr(here, name):
+            difference = f"{name} is {value} there and {getattr(here, name)} here"
+            raise CheckpointError(f"{where}: its network is another one: {difference}")
 
 
 def _card(state: TrainingState, origin: str, figures: dict[str, Any]) -> ModelCard:
     sources = state.config.data
     return ModelCard(
-        network=state.config.network,
-        problems=tuple(sorted({source.problem for source in sources})),
+        network=state.config.network, problems=tuple(sorted({source.problem for source in sources})),
         sizes=tuple(sorted({size for source in sources for size in source.customers})),
-        training=state.config.as_dict(),
-        commit=environment()["commit"] or "",
-        instances=state.instances,
-        steps=state.steps,
-        seconds=state.seconds,
-        init=origin,
-        validation=figures,
-    )
+        training=state.config.as_dict(), commit=environment()["commit"] or "", instances=state.instances,
+        steps=state.steps, seconds=state.seconds, init=origin, validation=figures,
+    )  # fmt: skip
 
 
 def _train_batch(trainer: Trainer) -> dict[str, Any]:
@@ -277,15 +256,7 @@ def _train_batch(trainer: Trainer) -> dict[str, Any]:
 
 
 def _counters(trainer: Trainer) -> dict[str, int]:
-    return {
-        "batches": trainer.batches,
-        "instances": trainer.instances,
-        "steps": trainer.steps,
-    }
-
-
-def _device_name(process: Process) -> str:
-    return torch.cuda.get_device_name(process.device) if process.device.type == "cuda" else "cpu"
+    return {"batches": trainer.batches, "instances": trainer.instances, "steps": trainer.steps}
 
 
 @contextmanager

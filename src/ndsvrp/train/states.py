@@ -39,15 +39,9 @@ class Learning:
 
 
 def prepare(
-    engine: Engine,
-    problems: Sequence[Problem] | GpuBatch,
-    recipe: Recipe,
-    seed: int,
-    first: int,
-    device: torch.device,
-    policy: RuinByPolicy | None = None,
-    rule: base.Rule = "related",
-) -> Learning:
+    engine: Engine, problems: Sequence[Problem] | GpuBatch, recipe: Recipe, seed: int, first: int, device: torch.device,
+    policy: RuinByPolicy | None = None, rule: base.Rule = "related",
+) -> Learning:  # fmt: skip
     """Return start solutions after J improvement steps by a rule, or by the policy if one is given."""
     state: State
     sides: Any  # an array, or a tensor on the GPU

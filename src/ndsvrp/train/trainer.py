@@ -59,9 +59,8 @@ class Trainer:
         self.network.to(self.device).train()
         self.average = deepcopy(self.network).requires_grad_(False) if recipe.average else self.network
         self.optimizer = torch.optim.Adam(
-            self.network.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay,
-            fused=on_gpu,
-        )  # fmt: skip
+            self.network.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay, fused=on_gpu
+        )
         self.sampler = Sampler(self.network)
         gradients = [torch.zeros_like(parameter) for parameter in self.network.parameters()]
         for parameter, gradient in zip(self.network.parameters(), gradients, strict=True):
@@ -73,8 +72,6 @@ class Trainer:
         self.share = Share.of(recipe.batch, self.rank, self.processes)
         self._batches = self._prefetch()
         self.parallel: Any = DistributedDataParallel(self.network) if self.processes > 1 else self.network
-
-    # --- Algorithm 1 -------------------------------------------------------------------------
 
     def train_batch(self) -> dict[str, Any]:
         """Do lines 4 to 19 for the next batch of instances. Return a row for the log."""
@@ -178,8 +175,6 @@ class Trainer:
         """Make no more batches."""
         self._batches.close()
 
-    # --- random numbers: functions of the number of the instance --------------------------------
-
     def _seed(self, batch: Batch) -> int:
         """Return the seed of the engine for a batch, from the seed of the run and the number of the batch."""
         words = np.random.SeedSequence((self.config.train.seed, batch.number, 2)).generate_state(1, np.uint64)
@@ -190,8 +185,6 @@ class Trainer:
             batch.first, batch.share.count, key_of(self.config.train.seed, 3, i), rollouts, removals,
             self.network.config.seed_bits, self.device,
         )  # fmt: skip
-
-    # --- rollouts ------------------------------------------------------------------------------
 
     def _roll_out(self, inputs: Inputs, numbers: RandomNumbers) -> Rollouts:
         rollouts = self.sampler(inputs, numbers, threads=self.threads)

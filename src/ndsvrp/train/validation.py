@@ -80,13 +80,9 @@ class _Set:
     def measure(self, network: Network) -> dict[str, Any]:
         policy = self.validator.policy(network)
         reward = self._reward(policy)
-        figure: dict[str, Any] = {
-            "reward": reward, "related_reward": self.related,
-            "reward_ratio": _ratio(reward, self.related),
-        }  # fmt: skip
-        if self.searched:
-            figure |= {"cost": self._cost(policy), "related_cost": self.related_cost}
-        return figure
+        costs = {"cost": self._cost(policy), "related_cost": self.related_cost} if self.searched else {}
+        ratio = _ratio(reward, self.related)
+        return {"reward": reward, "related_reward": self.related, "reward_ratio": ratio, **costs}
 
     def _reward(self, policy: Policy | None) -> float:
         """Return the mean best-of-K reward on the saved solutions, of related removal if there is no policy."""
@@ -95,10 +91,8 @@ class _Set:
         if policy is not None:
             random = np.random.default_rng((self.config.validation.seed, 4))
             count, bits = len(learning.inputs.nodes), policy.network.config.seed_bits
-            numbers = RandomNumbers.from_generator(random, count, recipe.rollouts, learning.removals, bits).to(
-                policy.device
-            )
-            rollouts = policy.sampler(learning.shown(), numbers, threads=self.validator.threads)
+            numbers = RandomNumbers.from_generator(random, count, recipe.rollouts, learning.removals, bits)
+            rollouts = policy.sampler(learning.shown(), numbers.to(policy.device), threads=self.validator.threads)
             assert rollouts is not None  # there is no deadline
             removed = rollouts.removed
         how = reconstruction(recipe, learning.removals, rule="related" if policy is None else None)
