@@ -84,6 +84,7 @@ def test_everybody_is_removed(variant: str, scope: bool) -> None:
 # --- trajectories ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "source"), COMBINATIONS)
 @pytest.mark.parametrize(("limited", "limits"), [(False, False), (True, False), (False, True), (True, True)])
 def test_short_trajectories(variant: str, source: str, limited: bool, limits: bool) -> None:

@@ -103,6 +103,7 @@ def test_instances_and_keys_are_independent(rollouts: int) -> None:
     assert abs(kinds[0, 1]) < 0.15, "seeds and uniform numbers of an instance are uncorrelated"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rollouts", [1, 7, 31, 32])
 def test_seeds_are_distinct_while_they_last(rollouts: int) -> None:
     numbers = numbers_of(0, 4000, rollouts)

@@ -343,10 +343,11 @@ def test_an_interruption_while_waiting(clock: list[float]) -> None:
     assert search.reconstructions == 3 * 3 * 5
 
 
+@pytest.mark.slow
 def test_improving_the_start_takes_a_tenth_of_the_time_at_most() -> None:
-    # 100 rounds of 8 chains with 4,000 customers take longer than 0.05 s, and the search must still get its share.
+    # 100 rounds of 8 chains with 4,000 customers take longer than 0.2 s, and the search must still get its share.
     problem = generate("cvrp", 4000, seed=1)[0]
-    result = solve(problem, time=0.5, seed=1, solver="nds", threads=1)
+    result = solve(problem, time=2, seed=1, solver="nds", threads=1)
     assert result.iterations >= 1
 
 

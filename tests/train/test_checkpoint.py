@@ -143,6 +143,7 @@ def test_newest_is_by_number(tmp_path: Path) -> None:
     assert newest(tmp_path).name == "checkpoint-1000000000"
 
 
+@pytest.mark.slow
 def test_the_last_two_and_the_listed_are_kept(tmp_path: Path) -> None:
     for instances in range(64, 641, 64):
         save(tmp_path, instances, keep=(64, 200))
@@ -184,6 +185,7 @@ def truncate(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-100])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("break_it", "reason"),
     [

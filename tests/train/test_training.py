@@ -655,6 +655,7 @@ def test_resumed_is_bit_by_bit_the_same(tmp_path: Path, changes: dict[str, Any])
         assert {key: one[key] for key in kept} == {key: other[key] for key in kept}
 
 
+@pytest.mark.slow
 def test_batches_of_different_sizes_are_counted(tmp_path: Path) -> None:
     """A run ends after so many instances, whatever the batches; resumed, it is where it would have been."""
     data = (Source(customers=(6, 12)),)
