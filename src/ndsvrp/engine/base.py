@@ -108,7 +108,7 @@ class EngineOf(Protocol[S]):
         """
 
     def view(self, state: S, *, on_device: bool = False) -> View:
-        """Return the current solutions, for a policy; `on_device`: as tensors, if the engine is on a GPU."""
+        """Return the current solutions, for a policy; `on_device`: as one tensor (3, chains, N+1), if it is a GPU."""
 
     def improve(
         self, state: S, recipe: Recipe, removed: Array | None, temperature: Floats, seed: int, iteration: int, *,

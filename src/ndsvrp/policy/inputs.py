@@ -37,10 +37,13 @@ class Inputs:
         """(B, N+1, 2)."""
         return self.nodes[..., :2]
 
-    def showing(self, view: Sequence[Any]) -> Inputs:
-        """Return the same problems with other solutions: a `View`, of arrays or tensors."""
+    def showing(self, view: Sequence[Any] | Tensor) -> Inputs:
+        """Return the same problems with other solutions: a `View`, or all of it in one tensor (3, B, N+1)."""
         device = self.nodes.device
-        previous, following, route = (torch.as_tensor(part).to(device, torch.int64) for part in view)
+        if isinstance(view, Tensor):  # one kernel instead of three
+            previous, following, route = view.to(device, torch.int64)
+        else:
+            previous, following, route = (torch.as_tensor(part).to(device, torch.int64) for part in view)
         return replace(self, previous=previous, next=following, route=route)
 
     def tensors(self) -> tuple[Tensor, ...]:
