@@ -182,7 +182,7 @@ def check_tensors(cuda: CudaEngine) -> int:
         cuda.exchange(state, np.zeros(1), 1, 2)
         view = cuda.view(state, on_device=True)
         torch.cuda.current_stream().synchronize()
-    assert deltas.is_cuda and view.route.is_cuda
+    assert deltas.is_cuda and view.is_cuda
     cpu = CpuEngine()
     assert deltas.cpu().numpy().tolist() == cpu.evaluate(other, recipe, removed, 9, 1, 1, keep_best=True).tolist()
     cpu.improve(other, recipe, removed, heat, 1, 2)
