@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field, fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, get_type_hints
 
 from ndsvrp.errors import NdsError
 
@@ -23,16 +23,16 @@ def describe(record: Any) -> list[tuple[str, Any, str]]:
 
 def require_record(record: Any, allowed: Allowed) -> None:
     """Raise for a field of a wrong type (int, float, bool, str), out of its range, or not one of its words."""
-    for f in fields(record):
-        value = getattr(record, f.name)
-        if f.type == "int":
-            require_whole(f.name, value)
-        elif f.type == "float":
-            require_number(f.name, value)
-        elif f.type == "str" and not isinstance(value, str):
-            raise NdsError(f"{f.name} must be text, got {value!r}")
-        elif f.type == "bool" and not isinstance(value, bool):
-            raise NdsError(f"{f.name} must be True or False, got {value!r}")
+    for name, kind in get_type_hints(type(record)).items():
+        value = getattr(record, name)
+        if kind is int:
+            require_whole(name, value)
+        elif kind is float:
+            require_number(name, value)
+        elif kind is str and not isinstance(value, str):
+            raise NdsError(f"{name} must be text, got {value!r}")
+        elif kind is bool and not isinstance(value, bool):
+            raise NdsError(f"{name} must be True or False, got {value!r}")
     for name, choice in allowed.items():
         value = getattr(record, name)
         if isinstance(choice[0], str):

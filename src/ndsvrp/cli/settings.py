@@ -1,7 +1,5 @@
 """The command `nds settings`: every setting of a search or of a training run, generated from its definition."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The protocols of an engine: what search and training ask of it, and of the solutions that it holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar

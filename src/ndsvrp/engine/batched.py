@@ -5,8 +5,6 @@ stays open long enough for a trip to each customer. Tests compare the bytes with
 last bit may differ, as between a square root here and `hypot` there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

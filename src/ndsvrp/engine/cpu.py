@@ -1,7 +1,5 @@
 """The engine on the CPU: chains over threads, in the native core."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

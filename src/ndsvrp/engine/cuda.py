@@ -4,8 +4,6 @@ Arguments are numpy arrays or torch tensors; results are of the same kind. With 
 and no call waits: all work is on torch's current stream. Of customers to remove in a tensor only the shape is checked.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

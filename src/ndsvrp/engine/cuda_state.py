@@ -4,8 +4,6 @@ The records of all chains are in one block, which goes to the CPU in one copy. R
 waits. A snapshot orders the copy at once, so that reading it does not wait for later launches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

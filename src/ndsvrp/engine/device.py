@@ -4,8 +4,6 @@ The kernels (native/cuda) are templates over rules, distances and where things l
 compiled. A compiled kernel is kept under a hash of sources, options, card and driver.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

@@ -4,8 +4,6 @@ The sizes are those of native/include/ndsvrp/memory.hpp. Drafts come first into 
 where there is one, then the part of the instance that insertion reads, then the solution.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple

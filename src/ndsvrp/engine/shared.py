@@ -1,7 +1,5 @@
 """What the CPU engine and the GPU engine share: native forms of problems, recipes and solutions, and checks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

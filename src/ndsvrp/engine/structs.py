@@ -1,7 +1,5 @@
 """The structs of the native core that Python reads and writes: their layouts come from the compiled core."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import ndsvrp._core as _core

@@ -9,8 +9,6 @@ Each constraint converts its own fields. Float times and demands are rounded so 
 `check`: a stop never takes less time than it does, and the tolerance of `check` makes up for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The device form of problems: one block of bytes per kind, made on the CPU (on the GPU: batched.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -5,8 +5,6 @@ functions over batches of arrays, in numpy or in torch, with counter-based rando
 calls them in numpy and does not import torch. `docs/instances.md` states the recipe of every part.
 """
 
-from __future__ import annotations
-
 from typing import get_args
 
 from ndsvrp.errors import NdsError

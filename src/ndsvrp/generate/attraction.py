@@ -5,8 +5,6 @@ before it, so the cells do not depend on how many are tried at once. Arithmetic 
 The exponential is a polynomial, because those of libraries differ in the last bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

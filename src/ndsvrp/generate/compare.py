@@ -3,8 +3,6 @@
 Every set is compared with 256 instances of its variant and size, generated with seed 0 and the default settings.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Settings of the generators: one frozen record per part of an instance. Defaults are stated here only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite

@@ -1,7 +1,5 @@
 """From a recipe to a batch of instances: one function for numpy and torch, on any device, with the same bits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Layouts: coordinates, demands and capacities of a batch, uniform or by the X generator."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

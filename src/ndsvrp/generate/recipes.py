@@ -1,7 +1,5 @@
 """Recipes of constraints: time windows and prizes for a batch of nodes."""
 
-from __future__ import annotations
-
 from ndsvrp.arrays import Array, cast, full, namespace, number
 from ndsvrp.counter_random import Words
 from ndsvrp.generate.config import Prizes, Windows

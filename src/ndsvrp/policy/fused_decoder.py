@@ -4,8 +4,6 @@ Probabilities agree to the precision of bfloat16. The kernel uses uniform number
 numbers select other customers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812

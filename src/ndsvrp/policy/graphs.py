@@ -1,7 +1,5 @@
 """CUDA graphs: functions of tensors of fixed shapes, captured once and replayed with one launch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

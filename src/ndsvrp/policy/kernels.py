@@ -4,8 +4,6 @@ Activations are bfloat16, sums are float32. tests/gpu/network_cases.py has the p
 Shapes: B instances, N nodes (the depot is 0), D the width, F any width.
 """
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Model files: NAME.safetensors holds the weights, NAME.json beside it the card. Nothing is pickled."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Shapes: B problems, N customers, R rollouts of M customers each, Q queries (roll
 width. The encoder numbers nodes 0 … N, the depot first; the decoder numbers customers 0 … N-1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The learned ruin: a network behind the `Ruin` protocol."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

@@ -3,8 +3,6 @@
 Random numbers are inputs: a seed vector per rollout, a uniform number per selection.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Settings of a search. Defaults live here alone; command help and reference page are generated from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args

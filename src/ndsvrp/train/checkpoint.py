@@ -4,8 +4,6 @@
 weights, Adam's moments, the running mean of the weights, counters and the configuration.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

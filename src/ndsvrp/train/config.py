@@ -4,8 +4,6 @@ A file may begin with `extends = "OTHER.toml"` (relative to itself) and state on
 `train` and `validation` are merged field by field. The list `data`, the curriculum, is replaced as a whole.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields

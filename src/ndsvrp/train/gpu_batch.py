@@ -3,8 +3,6 @@
 The numbers are those of `Recipe.problems`, bit by bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The log of a run: JSON lines, and TensorBoard if it is installed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

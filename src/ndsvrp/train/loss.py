@@ -1,7 +1,5 @@
 """Rewards, advantage and loss: Algorithm 1, lines 13 to 16."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

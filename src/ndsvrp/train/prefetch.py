@@ -1,7 +1,5 @@
 """Batches that are made before they are needed, so that training does not wait for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Training in several processes, started by `torchrun`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

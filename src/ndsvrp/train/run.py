@@ -1,7 +1,5 @@
 """A training run: from a configuration to checkpoints, with validation and a log."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

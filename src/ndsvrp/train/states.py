@@ -1,7 +1,5 @@
 """Solutions to train on: started, then improved, so that they resemble those of a search (lines 5 to 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

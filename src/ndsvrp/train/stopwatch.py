@@ -1,7 +1,5 @@
 """Measure the parts of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter

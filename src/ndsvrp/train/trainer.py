@@ -1,7 +1,5 @@
 """Algorithm 1 of the paper: rollouts of the policy, greedy insertion, and a gradient through the best of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Validation: best-of-K rewards of a policy beside those of related removal, and costs of short searches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
