@@ -129,7 +129,7 @@ template <class S> nb::tuple layout_of() {
 
 // Call call.operator()<R, D>() for rules and a distance that are given by name.
 using Names = std::vector<std::string>;
-template <class Call> auto with_kind(const Names& rules, const std::string& distance, Call call) {
+auto with_kind(const Names& rules, const std::string& distance, auto call) {
   const auto chosen = [&]<class Rule>() {
     return std::find(rules.begin(), rules.end(), Rule::name) != rules.end();
   };
@@ -338,7 +338,7 @@ class Chains {
     return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), u64(numbers_[chain]));
   }
 
-  template <class Task> void run(i32 threads, i32 count, Task task) {
+  void run(i32 threads, i32 count, auto task) {
     while (i32(work_.size()) < std::min(threads, count)) {
       work_.push_back(std::make_unique<WorkspaceData>(largest_, core_));
     }

@@ -14,7 +14,7 @@
 namespace nds {
 namespace {
 
-template <class Call> auto with_all(const Instance& in, Call call) {
+auto with_all(const Instance& in, auto call) {
   return with_rules(in, [&]<class R>() {
     return with_distance(in, [&]<class D>() { return call.template operator()<R, D>(); });
   });

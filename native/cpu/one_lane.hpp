@@ -6,8 +6,7 @@ namespace nds::inline NDS_ISA {
 
 constexpr i32 kTeamsHere = 1;
 
-template <class Call>
-auto with_crew(Chain& chain, Workspace* work, i32, const volatile i32* stop, Call call) {
+auto with_crew(Chain& chain, Workspace* work, i32, const volatile i32* stop, auto call) {
   return call(chain, *work, Alone<OneLane>{OneLane{stop}});
 }
 

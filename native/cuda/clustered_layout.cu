@@ -69,9 +69,8 @@ NDS_FN i32 rank(bool yes, i32* of_warp, i32& total) {
 
 // Accept free candidates of a kind until there are `until` customers. chance: of a cell and the
 // number of its candidate.
-template <class Chance>
 NDS_FN void fill(Shared& s, Grid& grid, const Words& words, u32 kind, i32 until,
-                 const Chance& chance) {
+                 const auto& chance) {
   for (u32 tried = 0; grid.found < until; tried += blockDim.x) {
     const u32 number = tried + threadIdx.x;
     const i32 cell = cell_of(words.at(2 * number, kind));

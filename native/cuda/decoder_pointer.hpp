@@ -83,9 +83,8 @@ struct Pointer {
 
   // Calls visit(q, r, chunk, logits) for the lane's eight logits of every chunk, with r = 0 for row
   // g and r = 1 for row g + 8. `level` is subtracted from the logits.
-  template <class Visit>
   NDS_FN void for_each_chunk(const LastCustomer (&last)[kRowTiles][2],
-                             const float (&level)[kRowTiles][2], Visit visit) const {
+                             const float (&level)[kRowTiles][2], auto visit) const {
     const i32 t = state.lane % 4;
     FragmentStream<prefetch_depth(2 * kWidthTiles)> stream(pointers);
     const CustomerInfo* here = customer_info + 2 * t;

@@ -31,7 +31,7 @@ template <i32 depth> struct FragmentStream {
   }
   // Calls use(fragment) with the i-th from the current position, then prefetches into its
   // registers.
-  template <class Use> NDS_FN void next(i32 i, Use use) {
+  NDS_FN void next(i32 i, auto use) {
     use(fetched[i % depth]);
     fetched[i % depth] = load_read_only(at + (i + depth) * 32);
   }
@@ -79,8 +79,8 @@ NDS_FN void set_bias(Accumulator (&sum)[kRowTiles], Floats4 bias) {
 
 // A linear layer: `input(q, k)` returns a fragment, `output(j, sums)` receives 16 channels of all
 // row tiles.
-template <i32 inputs, i32 outputs, class Input, class Output>
-NDS_FN void linear(const FragmentB* weight, const Floats4* bias, Input input, Output output) {
+template <i32 inputs, i32 outputs>
+NDS_FN void linear(const FragmentB* weight, const Floats4* bias, auto input, auto output) {
   FragmentStream<prefetch_depth(inputs)> stream(weight);
   Floats4 next = *bias;
 #pragma unroll 1

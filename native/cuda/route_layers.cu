@@ -119,10 +119,8 @@ struct NextCustomers {
 // Computes for every route the sum (or mean) of the rows that `load_summand` returns, then calls
 // finish(customer, load_own(customer), sum) for each of its customers. Lanes that share a row
 // follow the route together and load a few customers at once.
-template <class LoadSummand, class LoadOwn, class Finish>
 NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next, const i64* route,
-                        i32 nodes, i32 mean, LoadSummand load_summand, LoadOwn load_own,
-                        Finish finish) {
+                        i32 nodes, i32 mean, auto load_summand, auto load_own, auto finish) {
   i32* after = reinterpret_cast<i32*>(shared_memory() + kSumBytes);
   i32 *heads = after + nodes, *count = heads + nodes;
   if (threadIdx.x == 0) *count = 0;

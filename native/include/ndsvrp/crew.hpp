@@ -14,9 +14,8 @@ struct Outcome {
 };
 
 // Find the best draft of the crew: the first of the cheapest.
-template <class C>
-NDS_FN Outcome best_of(i64 delta, i32 full, i32 order, const Workspace& work, C crew) {
-  if constexpr (C::alone) {
+NDS_FN Outcome best_of(i64 delta, i32 full, i32 order, const Workspace& work, auto crew) {
+  if constexpr (crew.alone) {
     return Outcome{delta, true, crew.lanes.time_is_up(), full != 0};
   } else {
     CrewState& state = *work.crew;
@@ -42,8 +41,8 @@ NDS_FN Outcome best_of(i64 delta, i32 full, i32 order, const Workspace& work, C 
 }
 
 // Give all teams the numbers of the chain.
-template <class C> NDS_FN void share(Chain& chain, Workspace& work, bool mine, C crew) {
-  if constexpr (!C::alone) {
+NDS_FN void share(Chain& chain, Workspace& work, bool mine, auto crew) {
+  if constexpr (!crew.alone) {
     Record& record = work.crew->chain;
     if (mine && crew.lanes.leads()) record = record_of(chain);
     crew.sync();

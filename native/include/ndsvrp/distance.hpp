@@ -34,9 +34,7 @@ struct FloatPoints {
   NDS_FN explicit FloatPoints(const Instance& in) : x(in.x), y(in.y), scale(in.scale) {}
   static constexpr const char* name = "FloatPoints";
   // Arrays of the instance, by node, that lengths and bounds are computed from.
-  template <class Call> NDS_FN static void each_input(Instance& in, Call call) {
-    call(in.x), call(in.y);
-  }
+  NDS_FN static void each_input(Instance& in, auto call) { call(in.x), call(in.y); }
   NDS_FN i32 length(i32 a, i32 b) const {
     float dx = x[a] - x[b], dy = y[a] - y[b];
     return i32(root(dx * dx + dy * dy) * scale + 0.5f);
@@ -67,7 +65,7 @@ struct WholePoints {
         scale(in.whole_scale),
         shift(in.whole_shift) {}
   static constexpr const char* name = "WholePoints";
-  template <class Call> NDS_FN static void each_input(Instance& in, Call call) {
+  NDS_FN static void each_input(Instance& in, auto call) {
     call(in.x), call(in.y), call(in.xd), call(in.yd);
   }
   NDS_FN i32 length(i32 a, i32 b) const {
@@ -95,7 +93,7 @@ struct Matrix {
 
   NDS_FN explicit Matrix(const Instance& in) : lengths(in.length), times(in.time), row(in.n + 1) {}
   static constexpr const char* name = "Matrix";
-  template <class Call> NDS_FN static void each_input(Instance&, Call) {}
+  NDS_FN static void each_input(Instance&, auto) {}
   NDS_FN i32 length(i32 a, i32 b) const { return lengths[a * row + b]; }
   NDS_FN i32 time(i32 a, i32 b) const { return times[a * row + b]; }
 
@@ -106,7 +104,7 @@ struct Matrix {
 };
 
 // Call call.operator()<D>() for the distance of an instance.
-template <class Call> auto with_distance(const Instance& in, Call call) {
+auto with_distance(const Instance& in, auto call) {
   if (in.length != nullptr) return call.template operator()<Matrix>();
   if (in.xd != nullptr) return call.template operator()<WholePoints>();
   return call.template operator()<FloatPoints>();

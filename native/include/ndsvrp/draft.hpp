@@ -7,9 +7,9 @@ namespace nds::inline NDS_ISA {
 constexpr i32 kSlack = 6;  // customers by which a copied route can grow before it moves
 
 // Make a segment for a route, not yet filled. Returns -1 if there is no room for it.
-template <class R, class V, class L>
-NDS_FN i32 new_segment(Draft& draft, i32 route, i32 size, const V& state, bool all_routes,
-                       L lanes) {
+template <class R>
+NDS_FN i32 new_segment(Draft& draft, i32 route, i32 size, const auto& state, bool all_routes,
+                       auto lanes) {
   const i32 room = size + 2 + kSlack, index = draft.segments;
   if (draft.used + room > draft.room) {
     draft.full = 1;
@@ -26,9 +26,9 @@ NDS_FN i32 new_segment(Draft& draft, i32 route, i32 size, const V& state, bool a
   return index;
 }
 
-template <class L> NDS_FN void forget(Draft& draft, bool all_routes, L lanes) {
+NDS_FN void forget(Draft& draft, bool all_routes, auto lanes) {
   if (all_routes) {
-    for (i32 i = lanes.lane; i < draft.segments; i += L::W)
+    for (i32 i = lanes.lane; i < draft.segments; i += lanes.W)
       draft.drafted[draft.segment[i].route] = 0;
   }
   draft.segments = 0;
@@ -42,15 +42,15 @@ template <class R> struct Stripped {
 };
 
 // Copy a route without its marked customers to stop `to` of the draft.
-template <class R, class D, class L>
-NDS_FN Stripped<R> strip_route(const Instance& in, const D& d, const Solution& s, const Flag* mark,
-                               const Stops& at, i32 to, i32 route, L lanes) {
+template <class R>
+NDS_FN Stripped<R> strip_route(const Instance& in, const auto& d, const Solution& s,
+                               const Flag* mark, const Stops& at, i32 to, i32 route, auto lanes) {
   const i32 from = s.first[route], size = s.size[route];
   i32 kept = 0, last = 0;                  // customers kept so far, and the stop of the last one
   typename R::template Route<i32> lost{};  // this lane's share
   i64 delta = 0;
   if (lanes.leads()) at.node[to] = 0;
-  for (i32 begin = 1; begin <= size + 1; begin += L::W) {
+  for (i32 begin = 1; begin <= size + 1; begin += lanes.W) {
     const i32 p = begin + lanes.lane;
     const bool there = p <= size + 1;
     const i32 node = there ? s.at.node[from + p] : 0;
@@ -81,9 +81,9 @@ NDS_FN Stripped<R> strip_route(const Instance& in, const D& d, const Solution& s
 }
 
 // Keep the removed customers that are still marked, in their order.
-template <class L> NDS_FN i32 keep_marked(Workspace& work, i32 count, L lanes) {
+NDS_FN i32 keep_marked(Workspace& work, i32 count, auto lanes) {
   i32 left = 0;
-  for (i32 begin = 0; begin < count; begin += L::W) {
+  for (i32 begin = 0; begin < count; begin += lanes.W) {
     const i32 i = begin + lanes.lane;
     const i32 c = i < count ? work.removed[i] : 0;
     const bool stays = i < count && work.mark[c];
@@ -99,16 +99,16 @@ template <class L> NDS_FN i32 keep_marked(Workspace& work, i32 count, L lanes) {
 // Draft the routes of the removed customers, without them. Unserved customers are only inserted.
 // Where the way by a customer is shorter than the direct one (a matrix, or rounding), its route may
 // be feasible only with it: then all customers of that route stay. Returns how many are removed.
-template <class R, class D, class L>
-NDS_DEEP i32 strip(const Instance& in, const D& d, const Solution& s, Workspace& work, i32 count,
-                   L lanes) {
+template <class R>
+NDS_DEEP i32 strip(const Instance& in, const auto& d, const Solution& s, Workspace& work, i32 count,
+                   auto lanes) {
   Draft& draft = work.stripped;
   draft.used = draft.full = draft.segments = draft.opened = draft.unserved_count = 0;
   draft.routes = s.routes;
   draft.delta = 0;
   i64 delta = 0;  // this lane's share
   bool stay = false;
-  for (i32 begin = 0; begin < count && !draft.full; begin += L::W) {
+  for (i32 begin = 0; begin < count && !draft.full; begin += lanes.W) {
     const i32 i = begin + lanes.lane;
     i32 route = i < count ? s.route_of[work.removed[i]] : -1;
     if (route >= 0 && (draft.drafted[route] || !work.mark[work.removed[i]])) route = -1;
@@ -132,7 +132,7 @@ NDS_DEEP i32 strip(const Instance& in, const D& d, const Solution& s, Workspace&
           stay = true;
           if (lanes.leads()) draft.drafted[r] = 0;
           const i32* node = s.at.node + s.first[r];
-          for (i32 p = 1 + lanes.lane; p <= s.size[r]; p += L::W) work.mark[node[p]] = 0;
+          for (i32 p = 1 + lanes.lane; p <= s.size[r]; p += lanes.W) work.mark[node[p]] = 0;
           lanes.sync();
           continue;
         }
@@ -146,7 +146,7 @@ NDS_DEEP i32 strip(const Instance& in, const D& d, const Solution& s, Workspace&
     lanes.sync();
   }
   if (stay) count = keep_marked(work, count, lanes);
-  for (i32 i = lanes.lane; i < count; i += L::W) {
+  for (i32 i = lanes.lane; i < count; i += lanes.W) {
     const i32 c = work.removed[i];
     if (s.route_of[c] >= 0) delta += R::prize(in, c);
   }
@@ -154,12 +154,12 @@ NDS_DEEP i32 strip(const Instance& in, const D& d, const Solution& s, Workspace&
   return count;
 }
 
-template <class R, class L>
-NDS_FN void copy_draft(Draft& to, const Draft& from, bool all_routes, L lanes) {
+template <class R>
+NDS_FN void copy_draft(Draft& to, const Draft& from, bool all_routes, auto lanes) {
   forget(to, all_routes, lanes);
   lanes.sync();
   copy_stops<R>(to.at, 0, from.at, 0, from.used, lanes);
-  for (i32 i = lanes.lane; i < from.segments; i += L::W) {
+  for (i32 i = lanes.lane; i < from.segments; i += lanes.W) {
     to.segment[i] = from.segment[i];
     if (all_routes) to.drafted[from.segment[i].route] = 1;
   }
@@ -173,7 +173,7 @@ NDS_FN void copy_draft(Draft& to, const Draft& from, bool all_routes, L lanes) {
 }
 
 // Give the segment room for one more customer. Returns its first stop.
-template <class R, class L> NDS_FN i32 grow(Draft& draft, Segment& seg, L lanes) {
+template <class R> NDS_FN i32 grow(Draft& draft, Segment& seg, auto lanes) {
   const i32 first = seg.first, size = seg.size;
   if (size + 3 <= seg.room) return first;
   const i32 room = size + 3 + most(8, size / 2), to = draft.used;
@@ -189,9 +189,9 @@ template <class R, class L> NDS_FN i32 grow(Draft& draft, Segment& seg, L lanes)
 }
 
 // Move stops p+1 … last up by one.
-template <class R, class L> NDS_FN void shift(const Stops& at, i32 p, i32 last, L lanes) {
-  if constexpr (L::W > 1) {
-    for (i32 top = last; top > p; top -= L::W) {
+template <class R> NDS_FN void shift(const Stops& at, i32 p, i32 last, auto lanes) {
+  if constexpr (lanes.W > 1) {
+    for (i32 top = last; top > p; top -= lanes.W) {
       const i32 q = top - lanes.lane;
       const bool moves = q > p;
       i32 node = 0, edge = 0;
@@ -215,9 +215,9 @@ template <class R, class L> NDS_FN void shift(const Stops& at, i32 p, i32 last, 
 }
 
 // Insert the probe's customer c at the chosen position.
-template <class R, class D, class L>
-NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& draft,
-                   const typename R::Probe& probe, const Choice& choice, i32 c, L lanes) {
+template <class R>
+NDS_FN void insert(const Instance& in, const auto& d, const Solution& s, Draft& draft,
+                   const typename R::Probe& probe, const Choice& choice, i32 c, auto lanes) {
   i32 index = choice.segment;
   if (index < 0) {
     const i32 r = choice.route;
@@ -254,9 +254,9 @@ NDS_FN void insert(const Instance& in, const D& d, const Solution& s, Draft& dra
 }
 
 // Open a route for it. New routes are numbered after those of the solution, in their order.
-template <class R, class D, class L>
-NDS_FN void open_route(const Instance& in, const D& d, const Solution& s, Draft& draft,
-                       const typename R::Probe& probe, i32 c, bool all_routes, L lanes) {
+template <class R>
+NDS_FN void open_route(const Instance& in, const auto& d, const Solution& s, Draft& draft,
+                       const typename R::Probe& probe, i32 c, bool all_routes, auto lanes) {
   const i32 r = s.routes + draft.opened, first = draft.used;
   const i32 to = d.length(0, c), from = d.length(c, 0);
   typename R::template Route<i32> route{};

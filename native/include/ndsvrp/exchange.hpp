@@ -20,22 +20,21 @@ struct ChainCosts {
 // Returns the chain that chain i continues from: itself if its cost is within `reach` (in ticks) of
 // the lowest of its problem, else one that is, drawn by the chain's key. That one continues from
 // itself, and costs less.
-template <class L>
-NDS_FN i32 source_of(const ChainCosts& costs, i32 i, double reach, u64 key, L lanes) {
+NDS_FN i32 source_of(const ChainCosts& costs, i32 i, double reach, u64 key, auto lanes) {
   const auto rival = [&](i32 j) {
     return j < costs.chains && costs.problem_of[j] == costs.problem_of[i];
   };
   i64 lowest = costs.of(i);
-  for (i32 j = lanes.lane; j < costs.chains; j += L::W) {
+  for (i32 j = lanes.lane; j < costs.chains; j += lanes.W) {
     if (rival(j) && costs.of(j) < lowest) lowest = costs.of(j);
   }
   const double limit = double(lanes.least_of(lowest)) + reach;
   if (double(costs.of(i)) <= limit) return i;
   const auto good = [&](i32 j) { return rival(j) && double(costs.of(j)) <= limit; };
   i32 count = 0;
-  for (i32 j = lanes.lane; j < costs.chains; j += L::W) count += good(j);
+  for (i32 j = lanes.lane; j < costs.chains; j += lanes.W) count += good(j);
   i32 left = Random{key_of(key, kOfExchange)}.below(lanes.sum(count));
-  for (i32 begin = 0; begin < costs.chains; begin += L::W) {
+  for (i32 begin = 0; begin < costs.chains; begin += lanes.W) {
     u32 bits = lanes.ballot(good(begin + lanes.lane));
     const i32 here = count_bits(bits);
     if (left < here) {

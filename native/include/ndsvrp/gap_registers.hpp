@@ -59,7 +59,7 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
 
   NDS_FN i32 stop(i32 slot) const { return slot * L::W + lanes.lane; }
 
-  template <class Call> NDS_FN void for_slots(Call call) {
+  NDS_FN void for_slots(auto call) {
     NDS_UNROLL
     for (i32 slot = 0; slot < Slots; ++slot) call(slot);
   }
@@ -267,7 +267,7 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
   }
 
   // Call call(gap, node before, node after) for each gap.
-  template <class Call> NDS_FN void for_gaps(Call call) {
+  NDS_FN void for_gaps(auto call) {
     for_slots([&](i32 slot) {
       if (old[slot].key == kGone) return;
       const i32 p = stop(slot);
@@ -284,10 +284,10 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
 
 // Insert the customers one by one where each is cheapest, as `recreate` does; `index` is the lane's
 // place in the list of the removed customers, for the turn that has its number.
-template <class R, class D, class L, class G>
+template <class R, class D>
 NDS_FN void recreate_by_gaps(const Instance& in, const D& d, const Solution& s, Workspace& work,
-                             i32 index, i32 count, i32 routes, const Greedy& greedy, G& gaps,
-                             L lanes) {
+                             i32 index, i32 count, i32 routes, const Greedy& greedy, auto& gaps,
+                             auto lanes) {
   const i32 mine = work.removed[index];
   const auto customer = [&](i32 turn) {
     return Candidate<R, D>(in, d, lanes.from(mine, turn), lanes.from(index, turn));

@@ -35,8 +35,7 @@ struct Touched {
   i32 stops;           // of all routes
 };
 
-template <class L>
-NDS_FN Touched touched_routes(const Solution& s, const i32* removed, i32 count, L lanes) {
+NDS_FN Touched touched_routes(const Solution& s, const i32* removed, i32 count, auto lanes) {
   const i32 route = lanes.lane < count ? s.route_of[removed[lanes.lane]] : -1;
   const u32 alike = lanes.alike(route);
   const bool leads = route >= 0 && first_bit(alike) == lanes.lane;
@@ -44,12 +43,12 @@ NDS_FN Touched touched_routes(const Solution& s, const i32* removed, i32 count, 
   const i32 stops = leads ? size + 2 : 0;
   const i32 up_to = lanes.up_to(MaxPlus{stops, 0}).a;
   return Touched{route, up_to - stops, lanes.ballot(leads), lanes.ballot(leads && size == 0),
-                 lanes.from(up_to, L::W - 1)};
+                 lanes.from(up_to, lanes.W - 1)};
 }
 
 // Whether a step fits into the registers of the lanes.
-template <class D, class L>
-NDS_FN bool fits_registers(const Instance& in, const D& d, const Solution& s, const Table& table,
+template <class L>
+NDS_FN bool fits_registers(const Instance& in, const auto& d, const Solution& s, const Table& table,
                            i32 count, L) {
   constexpr i32 limit = 1 << (31 - kStopBits);
   return count <= least(table.rows, L::W) && s.routes + L::W < limit && in.n < limit && d.quick();
@@ -61,9 +60,9 @@ NDS_FN bool fits_registers(const Table& table, const Touched& touched, L) {
 
 // Strip a team's share of the touched routes. Returns the lane's share of the change in cost;
 // `feasible` becomes false if a route is feasible only with its removed customers.
-template <class R, class D, class C>
-NDS_FN i64 strip_share(const Instance& in, const D& d, const Solution& s, const Workspace& work,
-                       const Touched& touched, bool& feasible, C crew) {
+template <class R>
+NDS_FN i64 strip_share(const Instance& in, const auto& d, const Solution& s, const Workspace& work,
+                       const Touched& touched, bool& feasible, auto crew) {
   const auto lanes = crew.lanes;
   const Stops& at = work.stripped.at;
   const Table& table = work.table;
@@ -84,7 +83,7 @@ NDS_FN i64 strip_share(const Instance& in, const D& d, const Solution& s, const 
         feasible = R::feasible(in, at, to, rest.size, rest.route, lanes) && feasible;
       }
     }
-    for (i32 p = lanes.lane; p < rest.size + 2; p += C::Lanes::W) {
+    for (i32 p = lanes.lane; p < rest.size + 2; p += crew.lanes.W) {
       table.key[to + p] = rest.size > 0 && p <= rest.size ? key_of_gap(r, p) : kGone;
       R::set_route(table, to + p, rest.route);
     }
@@ -94,10 +93,10 @@ NDS_FN i64 strip_share(const Instance& in, const D& d, const Solution& s, const 
 
 // Compute the rows of the table: lengths from each removed customer to each stop of the stripped
 // routes. A matrix needs no table.
-template <class D, class C>
-NDS_FN void measure(const D& d, const Workspace& work, i32 stops, i32 count, C crew) {
+template <class D>
+NDS_FN void measure(const D& d, const Workspace& work, i32 stops, i32 count, auto crew) {
   if constexpr (D::symmetric) {
-    constexpr i32 W = C::Lanes::W;
+    constexpr i32 W = crew.lanes.W;
     const Table& table = work.table;
     for (i32 begin = crew.lanes.lane; begin < stops; begin += kAtOnce * W) {
       typename D::Spot spot[kAtOnce];
@@ -123,11 +122,10 @@ NDS_FN void measure(const D& d, const Workspace& work, i32 stops, i32 count, C c
 
 // Give new slots to those routes, one per lane, that outgrew theirs. Returns how many stops of the
 // pool are used then. `tight`: all other routes were moved together.
-template <class L>
-NDS_FN i32 give_slots(Solution& s, i32 route, i32 size, i32 used, bool tight, L lanes) {
+NDS_FN i32 give_slots(Solution& s, i32 route, i32 size, i32 used, bool tight, auto lanes) {
   i32 slot = 0;
   if (size > 0 && (tight || size + 2 > s.slot[route])) slot = slot_for(tight ? size : size + 2);
-  const i32 up_to = lanes.up_to(MaxPlus{slot, 0}).a, total = lanes.from(up_to, L::W - 1);
+  const i32 up_to = lanes.up_to(MaxPlus{slot, 0}).a, total = lanes.from(up_to, lanes.W - 1);
   if (slot > 0 && used + total <= s.room) {
     s.first[route] = used + up_to - slot;
     s.slot[route] = slot;
@@ -136,9 +134,9 @@ NDS_FN i32 give_slots(Solution& s, i32 route, i32 size, i32 used, bool tight, L 
 }
 
 // Change the solution by the gaps in registers.
-template <class R, class L, class G>
+template <class R>
 NDS_FN void commit_gaps(const Instance& in, Solution& s, const Workspace& work,
-                        const Touched& touched, G& gaps, i64 delta, L lanes) {
+                        const Touched& touched, auto& gaps, i64 delta, auto lanes) {
   R::leave(in, s, work.trial.unserved, gaps.unserved_count, lanes);
   const i32 before = s.routes;
   s.routes += gaps.opened;
@@ -188,7 +186,7 @@ NDS_FN void commit_gaps(const Instance& in, Solution& s, const Workspace& work,
 }
 
 // Update the boxes of all routes, which steps by gaps do not maintain.
-template <class C> NDS_FN void update_boxes(const Instance& in, Solution& s, C crew) {
+NDS_FN void update_boxes(const Instance& in, Solution& s, auto crew) {
   crew.sync();
   for (i32 r = crew.team; r < s.routes; r += crew.teams) update_box(in, s, r, crew.lanes);
   crew.sync();

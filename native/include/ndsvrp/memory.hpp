@@ -96,8 +96,8 @@ NDS_FN void carve_own(Carver& carver, Workspace& work, const Sizes& sizes, bool 
 
 // Replace the arrays of an instance that insertion reads by parts of the carver's block, filled by
 // fill(to, from).
-template <class R, class D, class Fill>
-NDS_FN void carve_inputs(Carver& carver, Instance& in, i32 nodes, Fill fill) {
+template <class R, class D>
+NDS_FN void carve_inputs(Carver& carver, Instance& in, i32 nodes, auto fill) {
   const auto move = [&]<class T>(const T*& array) {
     T* near = carver.take<T>(nodes);
     fill(near, array);

@@ -24,7 +24,7 @@ NDS_FN void sort_by(const i32* rank, i32* items, i32 count) {
 
 // The same with a lane per item: returns the index of the item that comes to the lane's place. All
 // lanes draw at once, then each follows the swaps.
-template <class L> NDS_FN i32 shuffled(i32 count, const Random& random, L lanes) {
+NDS_FN i32 shuffled(i32 count, const Random& random, auto lanes) {
   const i32 i = lanes.lane;
   i32 drawn = 0, place = i;
   if (i > 0 && i < count)
@@ -36,8 +36,7 @@ template <class L> NDS_FN i32 shuffled(i32 count, const Random& random, L lanes)
   return place;
 }
 
-template <class L>
-NDS_FN i32 sorted_by(const i32* rank, const i32* items, i32* order, i32 count, L lanes) {
+NDS_FN i32 sorted_by(const i32* rank, const i32* items, i32* order, i32 count, auto lanes) {
   const bool there = lanes.lane < count;
   const i32 mine = there ? rank[items[lanes.lane]] : 0;
   i32 place = 0;
@@ -65,9 +64,8 @@ NDS_FN i32 draw_sort(const Instance& in, const Recipe& recipe, Random& random) {
 
 // Insertion order `number` with a lane per customer: returns the index of the lane's customer among
 // the removed.
-template <class L>
 NDS_FN i32 arranged(const Instance& in, const Recipe& recipe, const i32* removed, i32 count,
-                    i32 number, i32* order, Random& random, L lanes) {
+                    i32 number, i32* order, Random& random, auto lanes) {
   const i32 sort = draw_sort(in, recipe, random);
   if (sort > 0)
     return sorted_by(in.rank + i64(sort - 1) * (in.n + 1), removed, order, count, lanes);
@@ -77,11 +75,10 @@ NDS_FN i32 arranged(const Instance& in, const Recipe& recipe, const i32* removed
   return lanes.lane < count ? index : 0;
 }
 
-template <class L>
 NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed, i32 count,
-                    i32 number, i32* order, Random& random, L lanes) {
-  if constexpr (L::W > 1) {
-    if (count <= L::W) {
+                    i32 number, i32* order, Random& random, auto lanes) {
+  if constexpr (lanes.W > 1) {
+    if (count <= lanes.W) {
       const i32 index = arranged(in, recipe, removed, count, number, order, random, lanes);
       lanes.sync();
       if (lanes.lane < count) order[lanes.lane] = removed[index];
@@ -89,7 +86,7 @@ NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed
       return;
     }
   }
-  for (i32 i = lanes.lane; i < count; i += L::W) order[i] = removed[i];
+  for (i32 i = lanes.lane; i < count; i += lanes.W) order[i] = removed[i];
   const i32 sort = draw_sort(in, recipe, random);
   lanes.sync();
   if (sort > 0) {

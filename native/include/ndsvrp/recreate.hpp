@@ -23,9 +23,9 @@ constexpr i32 kLook = 64;  // turns between two looks at the clock
 
 // Insert the customers one by one where each is cheapest (Algorithm 1, line 12). Stops early when
 // time is up or the draft is full.
-template <class R, class D, class L>
-NDS_DEEP void recreate(const Instance& in, const D& d, const Solution& s, Draft& draft,
-                       const i32* order, i32 count, const Greedy& greedy, L lanes) {
+template <class R>
+NDS_DEEP void recreate(const Instance& in, const auto& d, const Solution& s, Draft& draft,
+                       const i32* order, i32 count, const Greedy& greedy, auto lanes) {
   for (i32 turn = 0; turn < count && !draft.full; ++turn) {
     if (turn % kLook == kLook - 1 && lanes.time_is_up()) break;
     const i32 c = order[turn];

@@ -92,8 +92,8 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
 }
 
 // Remove a list of customers, by all lanes together.
-template <class L> NDS_FN void take_all(Removal& out, const i32* customers, i32 count, L lanes) {
-  for (i32 i = lanes.lane; i < count; i += L::W) {
+NDS_FN void take_all(Removal& out, const i32* customers, i32 count, auto lanes) {
+  for (i32 i = lanes.lane; i < count; i += lanes.W) {
     const i32 c = customers[i];
     out.work.removed[out.count + i] = c;
     out.work.mark[c] = 1;
@@ -102,7 +102,7 @@ template <class L> NDS_FN void take_all(Removal& out, const i32* customers, i32 
 }
 
 // Remove a random customer and its nearest neighbours.
-template <class L> NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, L lanes) {
+NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, auto lanes) {
   const i32 seed = 1 + random.below(out.in.n);
   take_all(out, &seed, 1, lanes);
   take_all(out, out.in.near + i64(seed) * out.in.near_count, least(removals - 1, out.in.near_count),
@@ -123,9 +123,8 @@ NDS_FN void retry_unserved(Removal& out, Random& random) {
 }
 
 // Remove a given list, or what a rule chooses. Returns how many.
-template <class L>
 NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Recipe& recipe,
-                const i32* given, Random& random, L lanes) {
+                const i32* given, Random& random, auto lanes) {
   Removal out{in, s, work};
   const i32 removals = least(recipe.removals, in.n);
   if (recipe.rule == kGiven) {

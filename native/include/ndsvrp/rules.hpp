@@ -25,10 +25,8 @@ struct Capacity : AnyRule<Capacity> {
   template <class T> struct Route {
     T load;
   };
-  template <class A, class B, class Call> NDS_FN static void each_route(A& a, B& b, Call call) {
-    call(a.load, b.load);
-  }
-  template <class Call> NDS_FN static void each_input(Instance& in, Call call) { call(in.demand); }
+  NDS_FN static void each_route(auto& a, auto& b, auto call) { call(a.load, b.load); }
+  NDS_FN static void each_input(Instance& in, auto call) { call(in.demand); }
 
   struct Probe : AnyRule::Probe {
     i32 demand, room;
@@ -36,14 +34,10 @@ struct Capacity : AnyRule<Capacity> {
         : AnyRule::Probe(in, c),
           demand(in.demand[c]),
           room(in.capacity - demand) {}
-    template <class Route> NDS_FN bool fits_route(const Route& route) const {
-      return route.load <= room;
-    }
-    template <class Route> NDS_FN void extend(Route& route, i32) const { route.load += demand; }
+    NDS_FN bool fits_route(const auto& route) const { return route.load <= room; }
+    NDS_FN void extend(auto& route, i32) const { route.load += demand; }
   };
-  template <class Route> NDS_FN static void add(const Instance& in, i32 c, Route& route) {
-    route.load += in.demand[c];
-  }
+  NDS_FN static void add(const Instance& in, i32 c, auto& route) { route.load += in.demand[c]; }
 };
 
 struct TimeWindows : AnyRule<TimeWindows> {
@@ -57,13 +51,9 @@ struct TimeWindows : AnyRule<TimeWindows> {
   template <class T> struct Suffix {
     T latest;  // latest start of service that keeps the rest of the route feasible
   };
-  template <class A, class B, class Call> NDS_FN static void each_prefix(A& a, B& b, Call call) {
-    call(a.depart, b.depart);
-  }
-  template <class A, class B, class Call> NDS_FN static void each_suffix(A& a, B& b, Call call) {
-    call(a.latest, b.latest);
-  }
-  template <class Call> NDS_FN static void each_input(Instance& in, Call call) {
+  NDS_FN static void each_prefix(auto& a, auto& b, auto call) { call(a.depart, b.depart); }
+  NDS_FN static void each_suffix(auto& a, auto& b, auto call) { call(a.latest, b.latest); }
+  NDS_FN static void each_input(Instance& in, auto call) {
     call(in.ready), call(in.due), call(in.service);
   }
 
@@ -74,33 +64,27 @@ struct TimeWindows : AnyRule<TimeWindows> {
           ready(in.ready[c]),
           due(in.due[c]),
           service(in.service[c]) {}
-    template <class Route, class Prefix, class Suffix>
-    NDS_FN bool fits_position(const Route&, const Prefix& before, const Suffix& after,
-                              const Ways& ways, i32) const {
+    NDS_FN bool fits_position(const auto&, const auto& before, const auto& after, const Ways& ways,
+                              i32) const {
       const i32 start = most(before.depart + ways.time_to, ready);
       return (start <= due) & (start + service + ways.time_from <= after.latest);
     }
   };
 
-  template <class Prefix> NDS_FN static void begin(const Instance& in, Prefix& prefix) {
-    prefix.depart = in.ready[0];
-  }
-  template <class Suffix> NDS_FN static void end(const Instance& in, Suffix& suffix) {
-    suffix.latest = in.due[0];
-  }
+  NDS_FN static void begin(const Instance& in, auto& prefix) { prefix.depart = in.ready[0]; }
+  NDS_FN static void end(const Instance& in, auto& suffix) { suffix.latest = in.due[0]; }
 
   // Travel time from stop p to the next. Between points it is the length.
-  template <class D, class At> NDS_FN static i32 travel(const D& d, const At& at, i32 p) {
+  template <class D> NDS_FN static i32 travel(const D& d, const auto& at, i32 p) {
     if constexpr (D::symmetric) return at.edge[p];
     return d.time(at.node[p], at.node[p + 1]);
   }
   static constexpr i32 kEver = 1 << 30;  // before and after all times
 
   // Earliest departures of stops p … last, given that of the stop before p.
-  template <class D, class At, class L>
-  NDS_FN static void go_forward(const Instance& in, const D& d, const At& at, i32 p, i32 last,
-                                i32 depart, L lanes) {
-    for (i32 begin = p; begin <= last; begin += L::W) {
+  NDS_FN static void go_forward(const Instance& in, const auto& d, const auto& at, i32 p, i32 last,
+                                i32 depart, auto lanes) {
+    for (i32 begin = p; begin <= last; begin += lanes.W) {
       const i32 q = begin + lanes.lane;
       MaxPlus stop{0, -kEver};
       if (q <= last) {
@@ -110,14 +94,13 @@ struct TimeWindows : AnyRule<TimeWindows> {
       stop = lanes.up_to(stop);
       const i32 value = most(depart + stop.a, stop.b);
       if (q <= last) at.depart[q] = value;
-      depart = lanes.from(value, L::W - 1);
+      depart = lanes.from(value, lanes.W - 1);
     }
   }
   // Latest starts of stops p … first, given that of the stop after p: the same with opposite signs.
-  template <class D, class At, class L>
-  NDS_FN static void go_back(const Instance& in, const D& d, const At& at, i32 p, i32 first,
-                             i32 latest, L lanes) {
-    for (i32 begin = p; begin >= first; begin -= L::W) {
+  NDS_FN static void go_back(const Instance& in, const auto& d, const auto& at, i32 p, i32 first,
+                             i32 latest, auto lanes) {
+    for (i32 begin = p; begin >= first; begin -= lanes.W) {
       const i32 q = begin - lanes.lane;
       MaxPlus stop{0, -kEver};
       if (q >= first) {
@@ -127,13 +110,12 @@ struct TimeWindows : AnyRule<TimeWindows> {
       stop = lanes.up_to(stop);
       const i32 value = -most(stop.a - latest, stop.b);
       if (q >= first) at.latest[q] = value;
-      latest = lanes.from(value, L::W - 1);
+      latest = lanes.from(value, lanes.W - 1);
     }
   }
 
-  template <class D, class At, class Route, class L>
-  NDS_FN static void refresh(const Instance& in, const D& d, const At& at, i32 first, i32 size,
-                             Route&, L lanes) {
+  NDS_FN static void refresh(const Instance& in, const auto& d, const auto& at, i32 first, i32 size,
+                             auto&, auto lanes) {
     const i32 last = first + size + 1, opens = in.ready[0], closes = in.due[0];
     if (lanes.leads()) at.depart[first] = opens, at.latest[last] = closes;
     go_forward(in, d, at, first + 1, last, opens, lanes);
@@ -142,11 +124,10 @@ struct TimeWindows : AnyRule<TimeWindows> {
   }
 
   // No service starts after the due date.
-  template <class At, class Route, class L>
-  NDS_FN static bool feasible(const Instance& in, const At& at, i32 first, i32 size, const Route&,
-                              L lanes) {
+  NDS_FN static bool feasible(const Instance& in, const auto& at, i32 first, i32 size, const auto&,
+                              auto lanes) {
     bool fine = true;
-    for (i32 p = first + 1 + lanes.lane; p <= first + size + 1; p += L::W) {
+    for (i32 p = first + 1 + lanes.lane; p <= first + size + 1; p += lanes.W) {
       const i32 node = at.node[p];
       fine &= at.depart[p] - in.service[node] <= in.due[node];
     }
@@ -154,11 +135,10 @@ struct TimeWindows : AnyRule<TimeWindows> {
   }
 
   // A single lane goes forward and back until nothing changes; several lanes compute all times.
-  template <class D, class At, class L>
-  NDS_FN static void inserted(const Instance& in, const D& d, const At& at, i32 first, i32 size,
-                              i32 p, L lanes) {
+  NDS_FN static void inserted(const Instance& in, const auto& d, const auto& at, i32 first,
+                              i32 size, i32 p, auto lanes) {
     const i32 last = first + size + 1;
-    if constexpr (L::W > 1) {
+    if constexpr (lanes.W > 1) {
       go_forward(in, d, at, p, last, at.depart[p - 1], lanes);
       go_back(in, d, at, p, first, at.latest[p + 1], lanes);
       lanes.sync();
@@ -177,13 +157,11 @@ struct TimeWindows : AnyRule<TimeWindows> {
       }
     }
   }
-  template <class D, class At>
-  NDS_FN static i32 depart(const Instance& in, const D& d, const At& at, i32 p) {
+  NDS_FN static i32 depart(const Instance& in, const auto& d, const auto& at, i32 p) {
     const i32 b = at.node[p];
     return most(at.depart[p - 1] + travel(d, at, p - 1), in.ready[b]) + in.service[b];
   }
-  template <class D, class At>
-  NDS_FN static i32 latest(const Instance& in, const D& d, const At& at, i32 p) {
+  NDS_FN static i32 latest(const Instance& in, const auto& d, const auto& at, i32 p) {
     const i32 a = at.node[p];
     return least(at.latest[p + 1] - travel(d, at, p) - in.service[a], in.due[a]);
   }
@@ -199,10 +177,10 @@ struct Prizes : AnyRule<Prizes> {
   template <class T> struct Node {
     T unserved, unserved_at;  // the list, and where each of its customers stands in it
   };
-  template <class A, class B, class Call> NDS_FN static void each_node(A& a, B& b, Call call) {
+  NDS_FN static void each_node(auto& a, auto& b, auto call) {
     call(a.unserved, b.unserved), call(a.unserved_at, b.unserved_at);
   }
-  template <class Call> NDS_FN static void each_input(Instance& in, Call call) { call(in.prize); }
+  NDS_FN static void each_input(Instance& in, auto call) { call(in.prize); }
 
   struct Probe : AnyRule::Probe {
     NDS_FN Probe(const Instance& in, i32 c) : AnyRule::Probe(in, c) {}
@@ -215,15 +193,14 @@ struct Prizes : AnyRule<Prizes> {
   NDS_FN static i32 limit(const Instance& in, i32 c) {
     return in.prize[c] == kRequired ? kNever : in.prize[c];
   }
-  template <class Coin>
-  NDS_FN static bool opens(const Instance& in, i32 routes, bool fits, bool pays, Coin coin) {
+  NDS_FN static bool opens(const Instance& in, i32 routes, bool fits, bool pays, auto coin) {
     return routes < in.vehicles && fits && (pays || coin());
   }
 
-  template <class S, class L> NDS_FN static void clear(const Instance& in, S& s, L lanes) {
+  NDS_FN static void clear(const Instance& in, auto& s, auto lanes) {
     i64 cost = 0;
     i32 required = 0;
-    for (i32 c = 1 + lanes.lane; c <= in.n; c += L::W) {
+    for (i32 c = 1 + lanes.lane; c <= in.n; c += lanes.W) {
       s.unserved[c - 1] = c;
       s.unserved_at[c] = c - 1;
       required += in.prize[c] == kRequired;
@@ -235,8 +212,8 @@ struct Prizes : AnyRule<Prizes> {
   }
 
   // Each lane brings a stop of a route, `node[lane]`: customer c, if it is `there`.
-  template <class S, class L>
-  NDS_FN static void serve(const Instance& in, S& s, const i32* node, i32 c, bool there, L lanes) {
+  NDS_FN static void serve(const Instance& in, auto& s, const i32* node, i32 c, bool there,
+                           auto lanes) {
     u32 back = lanes.ballot(there && s.route_of[c] < 0);
     for (; back != 0; back &= back - 1) {
       const i32 served = node[first_bit(back)];
@@ -250,8 +227,8 @@ struct Prizes : AnyRule<Prizes> {
     }
   }
 
-  template <class S, class L>
-  NDS_FN static void leave(const Instance& in, S& s, const i32* customers, i32 count, L lanes) {
+  NDS_FN static void leave(const Instance& in, auto& s, const i32* customers, i32 count,
+                           auto lanes) {
     for (i32 i = 0; i < count; ++i) {
       const i32 c = customers[i];
       const bool served = s.route_of[c] >= 0;
@@ -291,13 +268,11 @@ struct RouteLimits : AnyRule<RouteLimits> {
     T left;    // travel and service from the start of service here to the return
     T finish;  // earliest return, however early the service here starts
   };
-  template <class A, class B, class Call> NDS_FN static void each_route(A& a, B& b, Call call) {
-    call(a.distance, b.distance);
-  }
-  template <class A, class B, class Call> NDS_FN static void each_prefix(A& a, B& b, Call call) {
+  NDS_FN static void each_route(auto& a, auto& b, auto call) { call(a.distance, b.distance); }
+  NDS_FN static void each_prefix(auto& a, auto& b, auto call) {
     call(a.busy, b.busy), call(a.earliest, b.earliest), call(a.departure, b.departure);
   }
-  template <class A, class B, class Call> NDS_FN static void each_suffix(A& a, B& b, Call call) {
+  NDS_FN static void each_suffix(auto& a, auto& b, auto call) {
     call(a.left, b.left), call(a.finish, b.finish);
   }
 
@@ -310,8 +285,7 @@ struct RouteLimits : AnyRule<RouteLimits> {
           service(in.service[c]),
           max_distance(in.max_distance),
           max_duration(in.max_duration) {}
-    template <class Route, class Prefix, class Suffix>
-    NDS_FN bool fits_position(const Route& route, const Prefix& before, const Suffix& after,
+    NDS_FN bool fits_position(const auto& route, const auto& before, const auto& after,
                               const Ways& ways, i32 cost) const {
       const i32 onward = service + ways.time_from, rest = onward + after.left;
       const i32 start = most(before.earliest + ways.time_to, ready);
@@ -325,25 +299,22 @@ struct RouteLimits : AnyRule<RouteLimits> {
       return (ways.to + ways.from <= max_distance) &
              (ways.time_to + service + ways.time_from <= max_duration);
     }
-    template <class Route> NDS_FN void extend(Route& route, i32 cost) const {
+    NDS_FN void extend(auto& route, i32 cost) const {
       route.distance = least(route.distance + cost, kEver);
     }
   };
 
   static constexpr i32 kEver = TimeWindows::kEver;
-  template <class Prefix> NDS_FN static void begin(const Instance&, Prefix& prefix) {
+  NDS_FN static void begin(const Instance&, auto& prefix) {
     prefix.busy = 0, prefix.earliest = -kEver, prefix.departure = kEver;
   }
-  template <class Suffix> NDS_FN static void end(const Instance&, Suffix& suffix) {
-    suffix.left = 0, suffix.finish = -kEver;
-  }
+  NDS_FN static void end(const Instance&, auto& suffix) { suffix.left = 0, suffix.finish = -kEver; }
 
   // Prefixes of stops p … last, given that of the stop before p.
-  template <class D, class At, class L>
-  NDS_FN static void go_forward(const Instance& in, const D& d, const At& at, i32 p, i32 last,
-                                L lanes) {
+  NDS_FN static void go_forward(const Instance& in, const auto& d, const auto& at, i32 p, i32 last,
+                                auto lanes) {
     i32 busy = at.busy[p - 1], earliest = at.earliest[p - 1], departure = at.departure[p - 1];
-    for (i32 begin = p; begin <= last; begin += L::W) {
+    for (i32 begin = p; begin <= last; begin += lanes.W) {
       const i32 q = begin + lanes.lane;
       MaxPlus stop{0, -kEver};
       i32 service = 0, due = kEver;
@@ -358,16 +329,15 @@ struct RouteLimits : AnyRule<RouteLimits> {
       const i32 departure_here = least(departure, -lanes.up_to(MaxPlus{0, -latest}).b);
       if (q <= last)
         at.busy[q] = busy_here, at.earliest[q] = earliest_here, at.departure[q] = departure_here;
-      busy = lanes.from(busy_here, L::W - 1), earliest = lanes.from(earliest_here, L::W - 1);
-      departure = lanes.from(departure_here, L::W - 1);
+      busy = lanes.from(busy_here, lanes.W - 1), earliest = lanes.from(earliest_here, lanes.W - 1);
+      departure = lanes.from(departure_here, lanes.W - 1);
     }
   }
   // Suffixes of stops p … first, given that of the stop after p.
-  template <class D, class At, class L>
-  NDS_FN static void go_back(const Instance& in, const D& d, const At& at, i32 p, i32 first,
-                             L lanes) {
+  NDS_FN static void go_back(const Instance& in, const auto& d, const auto& at, i32 p, i32 first,
+                             auto lanes) {
     i32 left = at.left[p + 1], finish = at.finish[p + 1];
-    for (i32 begin = p; begin >= first; begin -= L::W) {
+    for (i32 begin = p; begin >= first; begin -= lanes.W) {
       const i32 q = begin - lanes.lane;
       i32 time = 0, ready = -kEver;
       if (q >= first) {
@@ -378,16 +348,15 @@ struct RouteLimits : AnyRule<RouteLimits> {
       const i32 forced = q >= first ? ready + left_here : -kEver;
       const i32 finish_here = most(finish, lanes.up_to(MaxPlus{0, forced}).b);
       if (q >= first) at.left[q] = left_here, at.finish[q] = finish_here;
-      left = lanes.from(left_here, L::W - 1), finish = lanes.from(finish_here, L::W - 1);
+      left = lanes.from(left_here, lanes.W - 1), finish = lanes.from(finish_here, lanes.W - 1);
     }
   }
 
-  template <class D, class At, class Route, class L>
-  NDS_FN static void refresh(const Instance& in, const D& d, const At& at, i32 first, i32 size,
-                             Route& route, L lanes) {
+  NDS_FN static void refresh(const Instance& in, const auto& d, const auto& at, i32 first, i32 size,
+                             auto& route, auto lanes) {
     const i32 last = first + size + 1;
     i64 distance = 0;
-    for (i32 p = first + lanes.lane; p < last; p += L::W) distance += at.edge[p];
+    for (i32 p = first + lanes.lane; p < last; p += lanes.W) distance += at.edge[p];
     distance = lanes.sum(distance);
     route.distance = distance < kEver ? i32(distance) : kEver;
     if (lanes.leads()) {
@@ -399,16 +368,14 @@ struct RouteLimits : AnyRule<RouteLimits> {
     go_back(in, d, at, last - 1, first, lanes);
     lanes.sync();
   }
-  template <class D, class At, class L>
-  NDS_FN static void inserted(const Instance& in, const D& d, const At& at, i32 first, i32 size,
-                              i32 p, L lanes) {
+  NDS_FN static void inserted(const Instance& in, const auto& d, const auto& at, i32 first,
+                              i32 size, i32 p, auto lanes) {
     go_forward(in, d, at, p, first + size + 1, lanes);
     go_back(in, d, at, p, first, lanes);
     lanes.sync();
   }
-  template <class At, class Route, class L>
-  NDS_FN static bool feasible(const Instance& in, const At& at, i32 first, i32 size,
-                              const Route& route, L) {
+  NDS_FN static bool feasible(const Instance& in, const auto& at, i32 first, i32 size,
+                              const auto& route, auto) {
     const i32 last = first + size + 1;
     const i32 duration = most(at.busy[last], at.earliest[last] - at.departure[last]);
     return (route.distance <= in.max_distance) & (duration <= in.max_duration);
@@ -422,12 +389,11 @@ inline namespace NDS_ISA {
 
 // Call call.operator()<R>() for the composition R of those rules that are chosen:
 // chosen.operator()<Rule>() tells which.
-template <class... Taken, class Chosen, class Call>
-auto with_rules(Rules<Taken...>, Rules<>, Chosen, Call call) {
+template <class... Taken> auto with_rules(Rules<Taken...>, Rules<>, auto, auto call) {
   return call.template operator()<Rules<Taken...>>();
 }
-template <class... Taken, class Next, class... Rest, class Chosen, class Call>
-auto with_rules(Rules<Taken...> taken, Rules<Next, Rest...>, Chosen chosen, Call call) {
+template <class... Taken, class Next, class... Rest>
+auto with_rules(Rules<Taken...> taken, Rules<Next, Rest...>, auto chosen, auto call) {
   if constexpr (sizeof...(Taken) > 0) {
     if (!chosen.template operator()<Next>())
       return with_rules(taken, Rules<Rest...>{}, chosen, call);
@@ -438,7 +404,7 @@ auto with_rules(Rules<Taken...> taken, Rules<Next, Rest...>, Chosen chosen, Call
     return with_rules(Rules<Taken..., Next>{}, Rules<Rest...>{}, chosen, call);
   }
 }
-template <class Call> auto with_rules(const Instance& in, Call call) {
+auto with_rules(const Instance& in, auto call) {
   return with_rules(Rules<>{}, AllRules{}, [&]<class Rule>() { return Rule::active(in); }, call);
 }
 

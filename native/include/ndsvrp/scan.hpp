@@ -54,8 +54,8 @@ NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Stops& at, co
 
 // One lane looks for the cheapest position in a route that no blink skips, if it comes before the
 // best so far. `index` is the route's segment, or -1.
-template <class R, class D>
-NDS_FN void scan_alone(const D& d, const Insertion<R>& insertion, const Stops& at,
+template <class R>
+NDS_FN void scan_alone(const auto& d, const Insertion<R>& insertion, const Stops& at,
                        const Segment& seg, i32 index, Choice& best) {
   i32 cost[kChunk + kGroup];
   for (i32 begin = 0; begin <= seg.size; begin += kChunk) {
@@ -84,10 +84,10 @@ NDS_FN void scan_alone(const D& d, const Insertion<R>& insertion, const Stops& a
 // The same by several lanes, each with a stop and a best position of its own. Each lane computes
 // the way to its stop; the way from there is the next lane's, so that the last lane has no
 // position.
-template <class R, class D, class L>
+template <class R, class D>
 NDS_FN void scan_together(const D& d, const Insertion<R>& insertion, const Stops& at,
-                          const Segment& seg, i32 index, L lanes, Choice& best) {
-  for (i32 begin = 0; begin <= seg.size; begin += L::W - 1) {
+                          const Segment& seg, i32 index, auto lanes, Choice& best) {
+  for (i32 begin = 0; begin <= seg.size; begin += lanes.W - 1) {
     const i32 i = begin + lanes.lane, p = seg.first + least(i, seg.size + 1), c = insertion.c;
     const i32 node = at.node[p], edge = at.edge[p];  // together: one wait for memory
     const i32 to = d.length(node, c);
@@ -98,17 +98,17 @@ NDS_FN void scan_together(const D& d, const Insertion<R>& insertion, const Stops
       ways.time_from = lanes.from_next(d.time(c, node));
     }
     const Choice choice{to + from - edge, seg.route, i, index};
-    bool better = (i <= seg.size) & (lanes.lane < L::W - 1) & before_at_once(choice, best);
+    bool better = (i <= seg.size) & (lanes.lane < lanes.W - 1) & before_at_once(choice, best);
     better = better && insertion.probe.fits_position(seg, R::prefix_at(at, p),
                                                      R::suffix_at(at, p + 1), ways, choice.cost);
     if (better && !insertion.blinks.at(insertion.turn, seg.route, i)) best = choice;
   }
 }
 
-template <class R, class D, class L>
-NDS_FN void scan(const D& d, const Insertion<R>& insertion, const Stops& at, const Segment& seg,
-                 i32 index, L lanes, Choice& best) {
-  if constexpr (L::W > 1) {
+template <class R>
+NDS_FN void scan(const auto& d, const Insertion<R>& insertion, const Stops& at, const Segment& seg,
+                 i32 index, auto lanes, Choice& best) {
+  if constexpr (lanes.W > 1) {
     scan_together<R>(d, insertion, at, seg, index, lanes, best);
   } else {
     scan_alone<R>(d, insertion, at, seg, index, best);
@@ -155,12 +155,12 @@ NDS_FN void bound_routes(const Instance& in, const Solution& s, const typename R
 
 // The best position in the routes that are not in the draft, as far as they may hold a better one.
 // Starts from and ends with a best position of the whole team.
-template <class R, class D, class L>
-NDS_FN void scan_rest(const Instance& in, const D& d, const Solution& s, const Draft& draft,
-                      const Insertion<R>& insertion, L lanes, Choice& best) {
+template <class R>
+NDS_FN void scan_rest(const Instance& in, const auto& d, const Solution& s, const Draft& draft,
+                      const Insertion<R>& insertion, auto lanes, Choice& best) {
   const i32 c = insertion.c, depot = d.length(0, c);
-  if constexpr (L::W > 1) {
-    for (i32 begin = 0; begin < s.routes; begin += L::W) {
+  if constexpr (lanes.W > 1) {
+    for (i32 begin = 0; begin < s.routes; begin += lanes.W) {
       const i32 r = begin + lanes.lane;
       i32 bound = kNever;
       if (r < s.routes && !draft.drafted[r])

@@ -10,10 +10,10 @@ constexpr i32 kSlotStep = 4;
 NDS_FN i32 slot_for(i32 size) { return (size + 2 + kSlotStep - 1) / kSlotStep * kSlotStep; }
 
 // Copy stops without waiting for the other lanes.
-template <class R, class L>
-NDS_FN void copy_stops(const Stops& to, i32 t, const Stops& from, i32 f, i32 count, L lanes) {
-  if constexpr (L::W > 1) {
-    for (i32 i = lanes.lane; i < count; i += L::W) {
+template <class R>
+NDS_FN void copy_stops(const Stops& to, i32 t, const Stops& from, i32 f, i32 count, auto lanes) {
+  if constexpr (lanes.W > 1) {
+    for (i32 i = lanes.lane; i < count; i += lanes.W) {
       const i32 node = from.node[f + i], edge = from.edge[f + i];
       const auto prefix = R::prefix_at(from, f + i);
       const auto suffix = R::suffix_at(from, f + i);
@@ -30,7 +30,7 @@ NDS_FN void copy_stops(const Stops& to, i32 t, const Stops& from, i32 f, i32 cou
 }
 
 // Move all routes together, by way of `spare`.
-template <class R, class L> NDS_DEEP void compact(Solution& s, const Stops& spare, L lanes) {
+template <class R> NDS_DEEP void compact(Solution& s, const Stops& spare, auto lanes) {
   i32 used = 0;
   for (i32 r = 0; r < s.routes; ++r) {
     const i32 size = s.size[r], first = s.first[r];
@@ -49,8 +49,8 @@ template <class R, class L> NDS_DEEP void compact(Solution& s, const Stops& spar
   lanes.sync();
 }
 
-template <class R, class L>
-NDS_FN void make_room(Solution& s, i32 r, i32 size, const Stops& spare, L lanes) {
+template <class R>
+NDS_FN void make_room(Solution& s, i32 r, i32 size, const Stops& spare, auto lanes) {
   if (size + 2 <= s.slot[r]) return;
   i32 slot = slot_for(size + 2);
   if (s.used + slot > s.room) {
@@ -68,12 +68,12 @@ NDS_FN void make_room(Solution& s, i32 r, i32 size, const Stops& spare, L lanes)
   lanes.sync();
 }
 
-template <class L> NDS_FN void update_box(const Instance& in, Solution& s, i32 r, L lanes) {
+NDS_FN void update_box(const Instance& in, Solution& s, i32 r, auto lanes) {
   if (in.x == nullptr) return;
   const i32 first = s.first[r], size = s.size[r];
   const i32* node = s.at.node + first;
   float left = in.x[node[1]], right = left, low = in.y[node[1]], high = low;
-  for (i32 p = 2 + lanes.lane; p <= size; p += L::W) {
+  for (i32 p = 2 + lanes.lane; p <= size; p += lanes.W) {
     float x = in.x[node[p]], y = in.y[node[p]];
     left = x < left ? x : left;
     right = x > right ? x : right;
@@ -81,7 +81,7 @@ template <class L> NDS_FN void update_box(const Instance& in, Solution& s, i32 r
     high = y > high ? y : high;
   }
   i32 inner = 0;
-  for (i32 p = 1 + lanes.lane; p < size; p += L::W) inner = most(inner, s.at.edge[first + p]);
+  for (i32 p = 1 + lanes.lane; p < size; p += lanes.W) inner = most(inner, s.at.edge[first + p]);
   left = lanes.least_of(left);
   right = lanes.most_of(right);
   low = lanes.least_of(low);
@@ -97,10 +97,9 @@ template <class L> NDS_FN void update_box(const Instance& in, Solution& s, i32 r
 }
 
 // Note for the customers of route r where they are.
-template <class R, class L>
-NDS_FN void note_customers(const Instance& in, Solution& s, i32 r, L lanes) {
+template <class R> NDS_FN void note_customers(const Instance& in, Solution& s, i32 r, auto lanes) {
   const i32 first = s.first[r], size = s.size[r];
-  for (i32 begin = 1; begin <= size; begin += L::W) {
+  for (i32 begin = 1; begin <= size; begin += lanes.W) {
     const i32 p = begin + lanes.lane;
     const bool there = p <= size;
     const i32 c = there ? s.at.node[first + p] : 0;
@@ -113,9 +112,9 @@ NDS_FN void note_customers(const Instance& in, Solution& s, i32 r, L lanes) {
 }
 
 // Replace route r of the solution by a segment of a draft.
-template <class R, class L>
+template <class R>
 NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Stops& from,
-                        const Segment& seg, const Stops& spare, L lanes) {
+                        const Segment& seg, const Stops& spare, auto lanes) {
   make_room<R>(s, r, seg.size, spare, lanes);
   const i32 first = s.first[r];
   copy_stops<R>(s.at, first, from, seg.first, seg.size + 2, lanes);
@@ -130,20 +129,20 @@ NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Stops& fro
 }
 
 // Drop an empty route; the last one takes its number.
-template <class R, class L> NDS_FN void drop_route(Solution& s, i32 r, L lanes) {
+template <class R> NDS_FN void drop_route(Solution& s, i32 r, auto lanes) {
   const i32 last = --s.routes;
   if (r == last) return;
   const i32 size = s.size[last];
   const i32* node = s.at.node + s.first[last];
   lanes.sync();
-  for (i32 p = 1 + lanes.lane; p <= size; p += L::W) s.route_of[node[p]] = r;
+  for (i32 p = 1 + lanes.lane; p <= size; p += lanes.W) s.route_of[node[p]] = r;
   if (lanes.leads()) each_routes<R>(s, s, [&](auto* array, auto*) { array[r] = array[last]; });
   lanes.sync();
 }
 
 // Drop so many empty routes, from the last to the first: then the route that takes a number is
 // never empty.
-template <class R, class L> NDS_FN void drop_empty(Solution& s, i32 count, L lanes) {
+template <class R> NDS_FN void drop_empty(Solution& s, i32 count, auto lanes) {
   for (i32 r = s.routes - 1; count > 0; --r) {
     if (s.size[r] == 0) {
       drop_route<R>(s, r, lanes);
@@ -153,9 +152,9 @@ template <class R, class L> NDS_FN void drop_empty(Solution& s, i32 count, L lan
 }
 
 // Change the solution as drafted.
-template <class R, class L>
+template <class R>
 NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Stops& spare,
-                     L lanes) {
+                     auto lanes) {
   R::leave(in, s, draft.unserved, draft.unserved_count, lanes);
   const i32 before = s.routes;
   i32 emptied = 0;
@@ -179,23 +178,23 @@ NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const 
 }
 
 // Drop all routes.
-template <class R, class L> NDS_DEEP void clear(const Instance& in, Solution& s, L lanes) {
+template <class R> NDS_DEEP void clear(const Instance& in, Solution& s, auto lanes) {
   static_cast<CurrentNumbers&>(s) = CurrentNumbers{};
-  for (i32 c = 1 + lanes.lane; c <= in.n; c += L::W) s.route_of[c] = -1;
+  for (i32 c = 1 + lanes.lane; c <= in.n; c += lanes.W) s.route_of[c] = -1;
   R::clear(in, s, lanes);
   lanes.sync();
 }
 
 // Add a route of the given customers, in their order. The caller vouches for its feasibility.
-template <class R, class D, class L>
-NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* customers, i32 size,
-                        L lanes) {
+template <class R>
+NDS_DEEP void add_route(const Instance& in, const auto& d, Solution& s, const i32* customers,
+                        i32 size, auto lanes) {
   const i32 r = s.routes++;
   const i32 first = s.used;
   s.used += slot_for(size);
   typename R::template Route<i32> share{}, route{};
   i64 cost = 0;
-  for (i32 p = 1 + lanes.lane; p <= size; p += L::W) {
+  for (i32 p = 1 + lanes.lane; p <= size; p += lanes.W) {
     const i32 c = customers[p - 1];
     s.at.node[first + p] = c;
     R::add(in, c, share);
@@ -209,7 +208,7 @@ NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* 
   }
   lanes.sync();
   note_customers<R>(in, s, r, lanes);
-  for (i32 p = lanes.lane; p <= size; p += L::W) {
+  for (i32 p = lanes.lane; p <= size; p += lanes.W) {
     s.at.edge[first + p] = d.length(s.at.node[first + p], s.at.node[first + p + 1]);
     cost += s.at.edge[first + p];
   }
@@ -223,8 +222,8 @@ NDS_DEEP void add_route(const Instance& in, const D& d, Solution& s, const i32* 
 }
 
 // Save the current solution as the best tour; each team of a crew writes some of its routes.
-template <class C> NDS_FN void save_best(Chain& chain, C crew) {
-  constexpr i32 W = C::Lanes::W;
+NDS_FN void save_best(Chain& chain, auto crew) {
+  constexpr i32 W = crew.lanes.W;
   const auto lanes = crew.lanes;
   const Solution& s = chain.current;
   i32 length = 0;

@@ -107,8 +107,8 @@ template <class R> NDS_FN void each_nodes(auto& a, auto& b, auto call) {
 }
 
 // Copy all of a solution of n customers but its numbers: copy(to, from, count).
-template <class R, class Copy>
-NDS_FN void copy_arrays(const Solution& to, const Solution& from, i32 n, Copy copy) {
+template <class R>
+NDS_FN void copy_arrays(const Solution& to, const Solution& from, i32 n, auto copy) {
   each_stops<R>(to.at, from.at, [&](auto* a, auto* b) { copy(a, b, from.used); });
   each_routes<R>(to, from, [&](auto* a, auto* b) { copy(a, b, from.routes); });
   each_nodes<R>(to, from, [&](auto* a, auto* b) { copy(a, b, n + 1); });

@@ -7,16 +7,16 @@ namespace nds::inline NDS_ISA {
 
 // The first team ruins. In crews that work by gaps, the others get the count, and all get the
 // margin from the last team. Returns how many customers are removed, or -1 if time is up.
-template <class C>
 NDS_FN i32 ruin_by_crew(const Instance& in, const Solution& s, Workspace& work,
-                        const Recipe& recipe, const i32* given, u64 key, double& margin, C crew) {
+                        const Recipe& recipe, const i32* given, u64 key, double& margin,
+                        auto crew) {
   const auto lanes = crew.lanes;
   i32 count = -1;
   if (crew.team == 0 && !lanes.time_is_up()) {
     Random random{key_of(key, 0)};
     count = ruin(in, s, work, recipe, given, random, lanes);
   }
-  if constexpr (C::by_gaps) {
+  if constexpr (crew.by_gaps) {
     CrewState& state = *work.crew;
     if (crew.team == 0 && lanes.leads()) state.count = count;
     if (crew.team == crew.teams - 1 && lanes.leads()) state.margin = margin;
@@ -29,12 +29,12 @@ NDS_FN i32 ruin_by_crew(const Instance& in, const Solution& s, Workspace& work,
 
 // The first team makes the stripped draft, the others get its numbers. Returns how many customers
 // are removed, or -1 if time is up.
-template <class R, class D, class C>
-NDS_FN i32 strip_all(const Instance& in, const D& d, const Solution& s, Workspace& work, i32 count,
-                     C crew) {
+template <class R>
+NDS_FN i32 strip_all(const Instance& in, const auto& d, const Solution& s, Workspace& work,
+                     i32 count, auto crew) {
   const auto lanes = crew.lanes;
   if (crew.team == 0 && count >= 0) count = strip<R>(in, d, s, work, count, lanes);
-  if constexpr (!C::alone) {
+  if constexpr (!crew.alone) {
     CrewState& state = *work.crew;
     Draft& draft = work.stripped;
     if (crew.team == 0 && lanes.leads()) {
@@ -58,8 +58,8 @@ template <class C> NDS_FN constexpr bool in_place(const Recipe& recipe) {
 
 // Recreate in the insertion orders of a team, one after another, and keep the best draft. Returns
 // the number of its order.
-template <class R, class D, class C>
-NDS_FN i32 try_orders(const Instance& in, const D& d, const Solution& s, Workspace& work,
+template <class R, class C>
+NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Workspace& work,
                       const Recipe& recipe, i32 count, u64 key, C crew) {
   const auto lanes = crew.lanes;
   const bool all = recipe.all_routes != 0;
@@ -106,8 +106,8 @@ template <class C> NDS_FN void tidy(Workspace& work, const Recipe& recipe, i32 c
 
 // The rest of a step after the ruin: recreate in several insertion orders, and accept the best if
 // its change in cost is below the margin.
-template <class R, class D, class C>
-NDS_FN bool by_drafts(const Instance& in, const D& d, Chain& chain, Workspace& work,
+template <class R, class C>
+NDS_FN bool by_drafts(const Instance& in, const auto& d, Chain& chain, Workspace& work,
                       const Recipe& recipe, i32 count, u64 key, double margin, Outcome& outcome,
                       C crew) {
   count = strip_all<R>(in, d, chain.current, work, count, crew);
@@ -124,12 +124,12 @@ NDS_FN bool by_drafts(const Instance& in, const D& d, Chain& chain, Workspace& w
 }
 
 // Make one step. Returns false if time was up before it.
-template <class R, class D, class C>
-NDS_FN bool step(const Instance& in, const D& d, Chain& chain, Workspace& work,
+template <class R>
+NDS_FN bool step(const Instance& in, const auto& d, Chain& chain, Workspace& work,
                  const Recipe& recipe, const i32* given, u64 key, double margin, Outcome& outcome,
-                 C crew) {
+                 auto crew) {
   const i32 count = ruin_by_crew(in, chain.current, work, recipe, given, key, margin, crew);
-  if constexpr (C::by_gaps) {
+  if constexpr (crew.by_gaps) {
     if (count < 0) return false;
     if (by_gaps<R>(in, d, chain, work, recipe, count, key, margin, outcome, crew)) return true;
   }
@@ -141,17 +141,17 @@ constexpr i32 kFull = -1;
 // Make steps from … to-1 of an improvement step (the paper's figure 3), in sequence. Accepts if new
 // < current - T ln(u). Returns how many were made before time was up, or kFull if a draft ran out
 // of stops, after which the workspace must not be used.
-template <class R, class D, class C>
+template <class R, class D>
 NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe,
                      const i32* given, const double* temperature, i32 from, i32 to, u64 key,
-                     C crew) {
+                     auto crew) {
   const D d(in);
   i32 k = from;
   for (; k < to; ++k) {
     const u64 step_key = key_of(key, u64(k));
     const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
     double margin = 0.0;
-    if (!C::by_gaps || crew.team == crew.teams - 1) {
+    if (!crew.by_gaps || crew.team == crew.teams - 1) {
       Random random{key_of(step_key, ~0ull)};
       margin = temperature[k] * minus_log(random.bits() >> 8);
     }
@@ -159,23 +159,23 @@ NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Re
     if (!step<R>(in, d, chain, work, recipe, removed, step_key, margin, outcome, crew)) break;
     if (outcome.full) return kFull;
   }
-  if constexpr (C::by_gaps) {
+  if constexpr (crew.by_gaps) {
     if (!recipe.all_routes) update_boxes(in, chain.current, crew);
   }
   return k - from;
 }
 
 // Returns the change in cost by rollout k, or kNoRoom. With `keep`, the solution is changed.
-template <class R, class D, class C>
+template <class R, class D>
 NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe,
-                      const i32* given, i32 k, u64 key, bool keep, C crew) {
+                      const i32* given, i32 k, u64 key, bool keep, auto crew) {
   const D d(in);
   const u64 step_key = key_of(key, u64(k));
   const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
   constexpr double kAlways = 1e300;
   Outcome outcome{};
   step<R>(in, d, chain, work, recipe, removed, step_key, keep ? kAlways : -kAlways, outcome, crew);
-  if constexpr (C::by_gaps) {
+  if constexpr (crew.by_gaps) {
     if (keep && !recipe.all_routes) update_boxes(in, chain.current, crew);
   }
   return outcome.full ? kNoRoom : outcome.delta;

@@ -44,13 +44,13 @@ NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain,
 }
 
 // Use as few slots per lane as possible.
-template <class R, class D, class C>
+template <class R, class D>
 NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain, Workspace& work,
                                    const Recipe& recipe, const Task& task, const Greedy& greedy,
-                                   C crew) {
-  constexpr i32 W = C::Lanes::W;
+                                   auto crew) {
+  constexpr i32 W = crew.lanes.W;
   const i32 stops = task.touched->stops;
-  if constexpr (C::blinks) {
+  if constexpr (crew.blinks) {
     if (recipe.blink != 0) {
       return recreate_and_accept<R, D, kLarge<R>, true>(in, d, chain, work, task, greedy, crew);
     }
@@ -66,10 +66,10 @@ NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain,
 
 // The rest of a step after the ruin, each team with one insertion order. Returns false, without
 // side effects, if the step does not fit into registers.
-template <class R, class D, class C>
-NDS_DEEP bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& work,
+template <class R>
+NDS_DEEP bool by_gaps(const Instance& in, const auto& d, Chain& chain, Workspace& work,
                       const Recipe& recipe, i32 count, u64 key, double margin, Outcome& outcome,
-                      C crew) {
+                      auto crew) {
   const auto lanes = crew.lanes;
   Solution& s = chain.current;
   if (recipe.all_routes || recipe.orders > crew.teams) return false;
@@ -110,7 +110,7 @@ NDS_DEEP bool by_gaps(const Instance& in, const D& d, Chain& chain, Workspace& w
   const Task task{&touched, index, count, delta, margin};
   outcome = recreate_and_accept<R>(in, d, chain, work, recipe, task, greedy, crew);
   if (crew.team == 0) {
-    for (i32 i = lanes.lane; i < count; i += C::Lanes::W) work.mark[work.removed[i]] = 0;
+    for (i32 i = lanes.lane; i < count; i += crew.lanes.W) work.mark[work.removed[i]] = 0;
     lanes.sync();
   }
   return true;

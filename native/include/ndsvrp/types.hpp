@@ -43,13 +43,13 @@ enum Chance : u32 {};  // a probability times 2^32
 #endif
 #define NDS_MEMBER(type, name) type name;
 #define NDS_VISIT(type, name) call.template operator()<type>(#name, NDS_OFFSET(S, name));
-#define NDS_STRUCT(Name, FIELDS)                                      \
-  struct Name {                                                       \
-    FIELDS(NDS_MEMBER)                                                \
-  };                                                                  \
-  template <class Call> constexpr void each_field(Name*, Call call) { \
-    using S = Name;                                                   \
-    FIELDS(NDS_VISIT)                                                 \
+#define NDS_STRUCT(Name, FIELDS)                \
+  struct Name {                                 \
+    FIELDS(NDS_MEMBER)                          \
+  };                                            \
+  constexpr void each_field(Name*, auto call) { \
+    using S = Name;                             \
+    FIELDS(NDS_VISIT)                           \
   }
 
 // A problem in ticks. Node 0 is the depot. A pointer that the problem does not need is null.
