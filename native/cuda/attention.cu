@@ -25,62 +25,49 @@ struct Head {
 
 // Two tiles of queries of a warp, and their outputs.
 struct QueryTiles {
-  u32 query[2][4];
+  FragmentA query[2];
   float shift[2][2] = {};  // subtracted from the exponents of a row
-  float output[2][2][4], denominator[2][4];
+  Accumulator output[2];
+  float denominator[2][4];
 
   NDS_FN void reset() {
-#pragma unroll
-    for (i32 i = 0; i < 16; ++i) output[i / 8][i / 4 % 2][i % 4] = 0.0f;
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) denominator[i / 4][i % 4] = 0.0f;
+    unrolled<2>([&](i32 u) { output[u] = Accumulator{}; });
+    unrolled<8>([&](i32 i) { denominator[i / 4][i % 4] = 0.0f; });
   }
   // Attends to 16 nodes, of which the first `left` exist.
   NDS_FN void attend(const SharedRows& keys, const SharedRows& values, i32 row, i32 left,
                      i32 lane) {
-    u32 key[4], value[4], weight[2][4], ones[2] = {kOnes, kOnes};
-    load_b_transposed(key, keys, row, lane);
-    load_b(value, values, row, lane);
+    const FragmentB key = load_b_transposed(keys, row, lane), value = load_b(values, row, lane);
+    FragmentA weight[2];
+    u32 ones[2] = {kOnes, kOnes};
     if (left < 16) {
       for (i32 i = 0; i < 2; ++i) {
         const i32 count = left - 8 * i - lane % 4 * 2;
         ones[i] = count > 1 ? kOnes : count > 0 ? kOnes & 0xffffu : 0u;
       }
     }
-#pragma unroll
-    for (i32 u = 0; u < 2; ++u) {
-      float score[2][4];
-      mma(score[0], query[u], key[0], key[1]);
-      mma(score[1], query[u], key[2], key[3]);
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) {
-        float& s = score[i / 4][i % 4];
+    unrolled<2>([&](i32 u) {
+      Accumulator score = mma(query[u], key);
+      unrolled<8>([&](i32 i) {
+        float& s = score.at[i / 4][i % 4];
         s = mixed_exp2<kPolynomialOf8>(s * kExponent - shift[u][i % 4 / 2], i);
-      }
-      to_fragment_a(weight[u], score[0], score[1]);
-    }
-#pragma unroll
-    for (i32 u = 0; u < 2; ++u) {
-      mma_accumulate(output[u][0], weight[u], value[0], value[1]);
-      mma_accumulate(output[u][1], weight[u], value[2], value[3]);
-      mma_accumulate(denominator[u], weight[u], ones[0], ones[1]);
-    }
+      });
+      weight[u] = to_fragment_a(score);
+    });
+    unrolled<2>([&](i32 u) {
+      mma_accumulate(output[u], weight[u], value);
+      mma_accumulate(denominator[u], weight[u].word, ones[0], ones[1]);
+    });
   }
   NDS_FN void find_max(float (&top)[2][2], const SharedRows& keys, i32 row, i32 lane) const {
-    u32 key[4];
-    load_b_transposed(key, keys, row, lane);
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i) {
-      float score[4];
-      mma(score, query[i / 2], key[i % 2 * 2], key[i % 2 * 2 + 1]);
-      for (i32 n = 0; n < 4; ++n) top[i / 2][n / 2] = fmaxf(top[i / 2][n / 2], score[n]);
-    }
-  }
-  NDS_FN bool is_in_range() const {
-    bool good = true;
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i) good = good && in_range(denominator[i / 2][i % 2 * 2]);
-    return good;
+    const FragmentB key = load_b_transposed(keys, row, lane);
+    unrolled<2>([&](i32 u) {
+      const Accumulator score = mma(query[u], key);
+      for (i32 n = 0; n < 8; ++n) {
+        float& t = top[u][n % 4 / 2];
+        t = fmaxf(t, score.at[n / 4][n % 4]);
+      }
+    });
   }
 };
 
@@ -135,18 +122,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     const i32 first = unit * 32 + lane / 4;  // the lane's rows: this one and every 8th after it
     QueryTiles tiles;
     sync_block();  // all have read `repeat` of the last round
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) {
+    unrolled<8>([&](i32 i) {
       const i32 row = least(first + i / 4 * 16 + i % 2 * 8, nodes - 1);
       const bf16* at = from + i64(row) * 3 * width + lane % 4 * 2 + i % 4 / 2 * 8;
-      tiles.query[i / 4][i % 4] = *reinterpret_cast<const u32*>(at);
-    }
+      tiles.query[i / 4].word[i % 4] = *reinterpret_cast<const u32*>(at);
+    });
     for (bool shifted = false;; shifted = true) {
       tiles.reset();
       for_all(unit >= units,
               [&](i32 row, i32 left) { tiles.attend(keys, values, row, left, lane); });
       if (shifted) break;
-      if (unit < units && !tiles.is_in_range()) *repeat = 1;
+      if (unit < units && !in_range(tiles.denominator)) *repeat = 1;
       sync_block();
       if (*repeat == 0) break;
       sync_block();
@@ -158,22 +144,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
         tiles.shift[i / 2][i % 2] = max_over_row(top[i / 2][i % 2]) * kExponent;
     }
     if (unit >= units) continue;
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i) {
+    unrolled<4>([&](i32 i) {
       const i32 u = i / 2, r = i % 2, row = first + 16 * u + 8 * r;
       const float sum = tiles.denominator[u][2 * r], factor = fast_reciprocal(sum);
-      if (row >= nodes) continue;
+      if (row >= nodes) return;
       bf16* to = out + (head.instance * nodes + row) * width + head.number * kHead;
-#pragma unroll
-      for (i32 d = 0; d < 2; ++d) {
-        const float* output = tiles.output[u][d] + 2 * r;
+      unrolled<2>([&](i32 d) {
+        const float* output = tiles.output[u].at[d] + 2 * r;
         store_pair(to + 8 * d, lane, output[0] * factor, output[1] * factor);
-      }
+      });
       if (lane % 4 == 0 && log_sums) {
         log_sums[(head.instance * heads + head.number) * nodes + row] =
             tiles.shift[u][r] + fast_log2(sum);
       }
-    }
+    });
   }
 }
 
@@ -185,16 +169,15 @@ struct BackwardTiles {
 };
 
 // Stores gradients of 32 nodes from `row` on to the queries, keys or values of (nodes, 3 width).
-NDS_FN void store_rows(const BackwardTiles& k, i32 row, const float (&gradients)[2][2][4],
+NDS_FN void store_rows(const BackwardTiles& k, i32 row, const Accumulator (&gradients)[2],
                        float scale, bf16* to, i32 width) {
-#pragma unroll
-  for (i32 i = 0; i < 8; ++i) {
+  unrolled<8>([&](i32 i) {
     const i32 t = i / 4, r = i / 2 % 2, d = i % 2;
     const i32 here = row + 16 * t + 8 * r + k.lane / 4;
-    if (here >= k.nodes) continue;
-    const float (&a)[4] = gradients[t][d];
+    if (here >= k.nodes) return;
+    const float (&a)[4] = gradients[t].at[d];
     store_pair(to + i64(here) * 3 * width + 8 * d, k.lane, a[2 * r] * scale, a[2 * r + 1] * scale);
-  }
+  });
 }
 
 // For one pair of nodes: replaces the score by its attention weight, and the gradient of the weight
@@ -209,44 +192,35 @@ struct __align__(8) Floats2 {
 
 // Computes the gradients of 32 keys and values from `row` on.
 NDS_FN void key_value_gradients(const BackwardTiles& k, i32 row, bf16* to, i32 width) {
-  u32 key[2][4], value[2][4];
-  float to_key[2][2][4] = {}, to_value[2][2][4] = {};
-#pragma unroll
-  for (i32 t = 0; t < 2; ++t) {
-    load_a(key[t], k.keys, row + 16 * t, k.lane);
-    load_a(value[t], k.values, row + 16 * t, k.lane);
-  }
+  FragmentA key[2], value[2];
+  Accumulator to_key[2] = {}, to_value[2] = {};
+  unrolled<2>([&](i32 t) {
+    key[t] = load_a(k.keys, row + 16 * t, k.lane);
+    value[t] = load_a(k.values, row + 16 * t, k.lane);
+  });
   for (i32 begin = 0; begin < k.nodes; begin += 16) {
-    u32 query[4], gradient[4], query_transposed[4], gradient_transposed[4];
-    load_b(query, k.queries, begin, k.lane);
-    load_b(gradient, k.gradients, begin, k.lane);
-    load_b_transposed(query_transposed, k.queries, begin, k.lane);
-    load_b_transposed(gradient_transposed, k.gradients, begin, k.lane);
-    float score[2][2][4], slope[2][2][4];
-#pragma unroll
-    for (i32 n = 0; n < 2; ++n) {
+    const FragmentB query = load_b(k.queries, begin, k.lane);
+    const FragmentB gradient = load_b(k.gradients, begin, k.lane);
+    const FragmentB query_transposed = load_b_transposed(k.queries, begin, k.lane);
+    const FragmentB gradient_transposed = load_b_transposed(k.gradients, begin, k.lane);
+    Accumulator score[2], slope[2];
+    unrolled<2>([&](i32 t) {
+      score[t] = mma(key[t], query_transposed);
+      slope[t] = mma(value[t], gradient_transposed);
+    });
+    unrolled<2>([&](i32 n) {
       const i32 at = begin + 8 * n + k.lane % 4 * 2;
       const Floats2 log_sum = *reinterpret_cast<const Floats2*>(k.log_sums + at);
       const Floats2 dot = *reinterpret_cast<const Floats2*>(k.dots + at);
-#pragma unroll
-      for (i32 t = 0; t < 2; ++t) {
-        mma(score[t][n], key[t], query_transposed[2 * n], query_transposed[2 * n + 1]);
-        mma(slope[t][n], value[t], gradient_transposed[2 * n], gradient_transposed[2 * n + 1]);
-#pragma unroll
-        for (i32 i = 0; i < 4; ++i)
-          score_gradient(score[t][n][i], slope[t][n][i], log_sum.value[i % 2], dot.value[i % 2]);
-      }
-    }
-#pragma unroll
-    for (i32 t = 0; t < 2; ++t) {
-      u32 operand[4];
-      to_fragment_a(operand, score[t][0], score[t][1]);
-      mma_accumulate(to_value[t][0], operand, gradient[0], gradient[1]);
-      mma_accumulate(to_value[t][1], operand, gradient[2], gradient[3]);
-      to_fragment_a(operand, slope[t][0], slope[t][1]);
-      mma_accumulate(to_key[t][0], operand, query[0], query[1]);
-      mma_accumulate(to_key[t][1], operand, query[2], query[3]);
-    }
+      unrolled<8>([&](i32 i) {
+        float &s = score[i / 4].at[n][i % 4], &g = slope[i / 4].at[n][i % 4];
+        score_gradient(s, g, log_sum.value[i % 2], dot.value[i % 2]);
+      });
+    });
+    unrolled<2>([&](i32 t) {
+      mma_accumulate(to_value[t], to_fragment_a(score[t]), gradient);
+      mma_accumulate(to_key[t], to_fragment_a(slope[t]), query);
+    });
   }
   store_rows(k, row, to_key, kScale, to + width, width);
   store_rows(k, row, to_value, 1.0f, to + 2 * width, width);
@@ -254,44 +228,34 @@ NDS_FN void key_value_gradients(const BackwardTiles& k, i32 row, bf16* to, i32 w
 
 // Computes the gradients of 32 queries from `row` on.
 NDS_FN void query_gradients(const BackwardTiles& k, i32 row, bf16* to, i32 width) {
-  u32 query[2][4], gradient[2][4];
-  float to_query[2][2][4] = {}, log_sum[2][2], dot[2][2];
-#pragma unroll
-  for (i32 t = 0; t < 2; ++t) {
-    load_a(query[t], k.queries, row + 16 * t, k.lane);
-    load_a(gradient[t], k.gradients, row + 16 * t, k.lane);
-#pragma unroll
-    for (i32 r = 0; r < 2; ++r) {
+  FragmentA query[2], gradient[2];
+  Accumulator to_query[2] = {};
+  float log_sum[2][2], dot[2][2];
+  unrolled<2>([&](i32 t) {
+    query[t] = load_a(k.queries, row + 16 * t, k.lane);
+    gradient[t] = load_a(k.gradients, row + 16 * t, k.lane);
+    unrolled<2>([&](i32 r) {
       log_sum[t][r] = k.log_sums[row + 16 * t + 8 * r + k.lane / 4];
       dot[t][r] = k.dots[row + 16 * t + 8 * r + k.lane / 4];
-    }
-  }
+    });
+  });
   for (i32 begin = 0; begin < k.nodes; begin += 16) {
-    u32 key[4], key_transposed[4], value_transposed[4];
-    load_b(key, k.keys, begin, k.lane);
-    load_b_transposed(key_transposed, k.keys, begin, k.lane);
-    load_b_transposed(value_transposed, k.values, begin, k.lane);
-#pragma unroll
-    for (i32 t = 0; t < 2; ++t) {
-      float score[2][4], slope[2][4];
-#pragma unroll
-      for (i32 n = 0; n < 2; ++n) {
-        mma(score[n], query[t], key_transposed[2 * n], key_transposed[2 * n + 1]);
-        mma(slope[n], gradient[t], value_transposed[2 * n], value_transposed[2 * n + 1]);
-#pragma unroll
-        for (i32 i = 0; i < 4; ++i)
-          score_gradient(score[n][i], slope[n][i], log_sum[t][i / 2], dot[t][i / 2]);
-      }
+    const FragmentB key = load_b(k.keys, begin, k.lane);
+    const FragmentB key_transposed = load_b_transposed(k.keys, begin, k.lane);
+    const FragmentB value_transposed = load_b_transposed(k.values, begin, k.lane);
+    unrolled<2>([&](i32 t) {
+      Accumulator score = mma(query[t], key_transposed), slope = mma(gradient[t], value_transposed);
+      unrolled<8>([&](i32 i) {
+        float &s = score.at[i / 4][i % 4], &g = slope.at[i / 4][i % 4];
+        score_gradient(s, g, log_sum[t][i % 4 / 2], dot[t][i % 4 / 2]);
+      });
       if (begin + 16 > k.nodes) {
-#pragma unroll
-        for (i32 i = 0; i < 8; ++i)
-          if (begin + i / 4 * 8 + k.lane % 4 * 2 + i % 2 >= k.nodes) slope[i / 4][i % 4] = 0.0f;
+        unrolled<8>([&](i32 i) {
+          if (begin + i / 4 * 8 + k.lane % 4 * 2 + i % 2 >= k.nodes) slope.at[i / 4][i % 4] = 0.0f;
+        });
       }
-      u32 operand[4];
-      to_fragment_a(operand, slope[0], slope[1]);
-      mma_accumulate(to_query[t][0], operand, key[0], key[1]);
-      mma_accumulate(to_query[t][1], operand, key[2], key[3]);
-    }
+      mma_accumulate(to_query[t], to_fragment_a(slope), key);
+    });
   }
   store_rows(k, row, to_query, kScale, to, width);
 }
@@ -320,8 +284,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     const i64 here = node * 3 * width + head.number * kHead;
     const i64 of_output = node * width + head.number * kHead;
     float dot = 0.0f;
-#pragma unroll
-    for (i32 half = 0; half < 2; ++half) {
+    unrolled<2>([&](i32 half) {
       k.queries.put(row, half, exists ? load(all + here + half * 8) : Bf16x8{});
       k.keys.put(row, half, exists ? load(all + here + width + half * 8) : Bf16x8{});
       k.values.put(row, half, exists ? load(all + here + 2 * width + half * 8) : Bf16x8{});
@@ -331,9 +294,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       float a[8], b[8];
       unpack(given, a);
       unpack(output, b);
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) dot += a[i] * b[i];
-    }
+      unrolled<8>([&](i32 i) { dot += a[i] * b[i]; });
+    });
     k.dots[row] = dot;
     k.log_sums[row] =
         exists ? log_sums[(head.instance * heads + head.number) * nodes + row] : kInfinite;

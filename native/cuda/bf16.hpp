@@ -37,41 +37,42 @@ template <i32 polynomials> NDS_FN float mixed_exp2(float x, i32 i) {
 NDS_FN Bf16x8 load(const bf16* from) { return *reinterpret_cast<const Bf16x8*>(from); }
 NDS_FN void store(bf16* to, const Bf16x8& values) { *reinterpret_cast<Bf16x8*>(to) = values; }
 NDS_FN void unpack(const Bf16x8& from, float (&to)[8]) {
-#pragma unroll
-  for (i32 i = 0; i < 4; ++i)
+  unrolled<4>([&](i32 i) {
     to[2 * i] = low_float(from.word[i]), to[2 * i + 1] = high_float(from.word[i]);
+  });
 }
 NDS_FN Bf16x8 pack(const float (&from)[8]) {
   Bf16x8 to;
-#pragma unroll
-  for (i32 i = 0; i < 4; ++i) to.word[i] = to_bf16x2(from[2 * i], from[2 * i + 1]);
+  unrolled<4>([&](i32 i) { to.word[i] = to_bf16x2(from[2 * i], from[2 * i + 1]); });
   return to;
 }
 NDS_FN void load(const float* from, float (&to)[8]) {
-#pragma unroll
-  for (i32 half = 0; half < 2; ++half) {
+  unrolled<2>([&](i32 half) {
     const Floats4 four = reinterpret_cast<const Floats4*>(from)[half];
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i) to[4 * half + i] = four.value[i];
-  }
+    unrolled<4>([&](i32 i) { to[4 * half + i] = four.value[i]; });
+  });
 }
-// `values` where `signs` are positive, else 0.
-NDS_FN Bf16x8 where_positive(const Bf16x8& values, const Bf16x8& signs) {
+NDS_FN void add(const Bf16x8& summand, float (&sum)[8]) {
+  float value[8];
+  unpack(summand, value);
+  unrolled<8>([&](i32 i) { sum[i] += value[i]; });
+}
+// The gradient of a ReLU's input: that of its result where the result is positive, else 0.
+NDS_FN Bf16x8 relu_gradient(const Bf16x8& values, const Bf16x8& signs) {
   Bf16x8 to;
-#pragma unroll
-  for (i32 i = 0; i < 4; ++i) {
+  unrolled<4>([&](i32 i) {
     const u32 mask = (low_float(signs.word[i]) > 0.0f ? 0x0000ffffu : 0u) |
                      (high_float(signs.word[i]) > 0.0f ? 0xffff0000u : 0u);
     to.word[i] = values.word[i] & mask;
-  }
+  });
   return to;
 }
 
 // A block processes kBlockChannels channels of one instance; kRowLanes lanes share a row of those.
 constexpr i32 kBlockChannels = 32, kRowLanes = 4, kThreads = 256;
 constexpr i32 kPassRows = kThreads / kRowLanes;  // rows that a block processes at once
-constexpr i32 kRowsAhead = 4;  // rows that a thread loads before it uses the first
-constexpr i32 kMaxSums = 3;    // per channel, in `sum_over_rows`
+constexpr i32 kRowsAhead = 4;
+constexpr i32 kMaxSums = 3;  // per channel, in `sum_over_rows`
 constexpr i32 kWarps = kThreads / 32;
 constexpr i32 kSumBytes = (kWarps + 1) * kMaxSums * kBlockChannels * 4;  // for `sum_over_rows`
 
@@ -88,15 +89,28 @@ struct Slice {
   }
 };
 
+// Call use(row, load(row)) for rows first, first + step, … below `end`. kRowsAhead rows are loaded
+// before the first of them is used.
+NDS_FN void with_rows_ahead(i32 first, i32 end, i32 step, auto load, auto use) {
+  for (i32 begin = first; begin < end; begin += kRowsAhead * step) {
+    decltype(load(0)) rows[kRowsAhead];
+    unrolled<kRowsAhead>([&](i32 k) {
+      if (begin + k * step < end) rows[k] = load(begin + k * step);
+    });
+    unrolled<kRowsAhead>([&](i32 k) {
+      if (begin + k * step < end) use(begin + k * step, rows[k]);
+    });
+  }
+}
+
 // Reduce-scatter over two lanes: each keeps the sums of one half of N values.
 template <i32 N> NDS_FN void reduce_scatter(float* values, i32 lane, i32 bit) {
   const bool upper = (lane & bit) != 0;
-#pragma unroll
-  for (i32 i = 0; i < N / 2; ++i) {
+  unrolled<N / 2>([&](i32 i) {
     const float kept = upper ? values[i + N / 2] : values[i];
     const float given = upper ? values[i] : values[i + N / 2];
     values[i] = kept + __shfl_xor_sync(~0u, given, bit);
-  }
+  });
 }
 
 // Sums over the rows of the block, K for each of the thread's eight channels. Returns (K,
@@ -108,11 +122,10 @@ template <i32 K> NDS_FN const float* sum_over_rows(float (&values)[8 * K]) {
   reduce_scatter<2 * K>(values, lane, 4);
   const i32 begin = (lane & 16 ? 4 * K : 0) + (lane & 8 ? 2 * K : 0) + (lane & 4 ? K : 0);
   float* parts = reinterpret_cast<float*>(shared_memory());
-#pragma unroll
-  for (i32 i = 0; i < K; ++i) {
+  unrolled<K>([&](i32 i) {
     const i32 sum = (begin + i) / 8, channel = lane % kRowLanes * 8 + (begin + i) % 8;
     parts[(warp * K + sum) * kBlockChannels + channel] = values[i];
-  }
+  });
   sync_block();
   float* totals = parts + kWarps * K * kBlockChannels;
   if (i32(threadIdx.x) < K * kBlockChannels) {

@@ -11,56 +11,48 @@ NDS_FN void gru_step(const WarpState& state, const DecoderWeights& weights,
                      const bf16* const (&gates)[kRowTiles][2]) {
   const Floats4* bias = weights.bias(Biases::gru);
   FragmentA hidden[kRowTiles][kWidthTiles];
-#pragma unroll
-  for (i32 i = 0; i < kRowTiles * kWidthTiles; ++i)
+  unrolled<kRowTiles * kWidthTiles>([&](i32 i) {
     hidden[i / kWidthTiles][i % kWidthTiles] = state.hidden(i / kWidthTiles, i % kWidthTiles);
+  });
   FragmentStream<prefetch_depth(kWidthTiles)> stream(weights.layer(Layers::gru));
 #pragma unroll 1
   for (i32 j = 0; j < kWidthTiles; ++j) {
     u32 input[kRowTiles][4][3];  // [row tile][as in FragmentA][reset, update, new]
     Accumulator gate[3][kRowTiles];
-#pragma unroll
-    for (i32 i = 0; i < 3; ++i) {
+    unrolled<3>([&](i32 i) {
       set_bias(gate[i], bias[(3 * j + i) * 4]);
-#pragma unroll
-      for (i32 q = 0; q < kRowTiles; ++q) {
-#pragma unroll
-        for (i32 n = 0; n < 4; ++n) {
+      unrolled<kRowTiles>([&](i32 q) {
+        unrolled<4>([&](i32 n) {
           const bf16* from = gates[q][n % 2] + i * NDS_WIDTH + 16 * j + n / 2 * 8;
           input[q][n][i] = *reinterpret_cast<const u32*>(from);
-        }
-      }
-    }
-#pragma unroll
-    for (i32 i = 0; i < 3; ++i) {
-#pragma unroll
-      for (i32 k = 0; k < kWidthTiles; ++k) {
-        stream.next(i * kWidthTiles + k, [&](const FragmentB& fragment) {
-#pragma unroll
-          for (i32 q = 0; q < kRowTiles; ++q) mma_accumulate(gate[i][q], hidden[q][k], fragment);
         });
-      }
-    }
+      });
+    });
+    unrolled<3>([&](i32 i) {
+      unrolled<kWidthTiles>([&](i32 k) {
+        stream.next(i * kWidthTiles + k, [&](const FragmentB& fragment) {
+          unrolled<kRowTiles>([&](i32 q) { mma_accumulate(gate[i][q], hidden[q][k], fragment); });
+        });
+      });
+    });
     stream.advance(3 * kWidthTiles);
-#pragma unroll
-    for (i32 q = 0; q < kRowTiles; ++q) {
+    unrolled<kRowTiles>([&](i32 q) {
       Accumulator h = to_accumulator(state.hidden(q, j));
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) {
+      unrolled<8>([&](i32 i) {
         const u32(&from)[3] = input[q][i / 4 * 2 + i % 4 / 2];
         auto of = [&](i32 n) { return (i % 2 ? high_float(from[n]) : low_float(from[n])); };
         auto at = [&](i32 n) { return gate[n][q].at[i / 4][i % 4]; };
         float& value = h.at[i / 4][i % 4];
         const float fresh = fast_tanh(of(2) + sigmoid(of(0) + at(0)) * at(2));
         value = fresh + sigmoid(of(1) + at(1)) * (value - fresh);
-      }
+      });
       state.activation(q, j) = to_fragment_a(h);
-    }
+    });
   }
-#pragma unroll
-  for (i32 i = 0; i < kRowTiles * kWidthTiles; ++i)
+  unrolled<kRowTiles * kWidthTiles>([&](i32 i) {
     state.hidden(i / kWidthTiles, i % kWidthTiles) =
         state.activation(i / kWidthTiles, i % kWidthTiles);
+  });
 }
 
 }  // namespace nds::inline NDS_ISA

@@ -33,8 +33,7 @@ struct Sample {
     const float at = unit_interval(state) * sum;
     if (at < all) {
       target = at, chunk = number;
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) weight[i] = more[i];
+      unrolled<8>([&](i32 i) { weight[i] = more[i]; });
     }
   }
   // Decides which of the eight it is. From then on weight[0] is its weight.
@@ -42,12 +41,11 @@ struct Sample {
     float running = 0.0f, found = 0.0f;
     bool open = true;
     i32 number = 0;
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) {
+    unrolled<8>([&](i32 i) {
       running += weight[i];
       if (open && weight[i] > 0.0f) found = weight[i], number = i;
       open = open && !(target < running);
-    }
+    });
     weight[0] = found;
     customer = chunk * kPointerChunk + number / 2 * 8 + 2 * t + number % 2;
   }
@@ -91,35 +89,28 @@ struct Pointer {
 #pragma unroll 1
     for (i32 chunk = 0; chunk < 2 * state.chunks; ++chunk) {
       CustomerInfo info[8];
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) info[i] = here[i / 2 * 8 + i % 2];
+      unrolled<8>([&](i32 i) { info[i] = here[i / 2 * 8 + i % 2]; });
       Accumulator score[kRowTiles][2];
-#pragma unroll
-      for (i32 k = 0; k < kWidthTiles; ++k) {
-#pragma unroll
-        for (i32 half = 0; half < 2; ++half) {
+      unrolled<kWidthTiles>([&](i32 k) {
+        unrolled<2>([&](i32 half) {
           stream.next(2 * k + half, [&](const FragmentB& fragment) {
-#pragma unroll
-            for (i32 q = 0; q < kRowTiles; ++q) {
+            unrolled<kRowTiles>([&](i32 q) {
               if (k == 0)
-                mma(score[q][half], state.activation(q, k), fragment);
+                score[q][half] = mma(state.activation(q, k), fragment);
               else
                 mma_accumulate(score[q][half], state.activation(q, k), fragment);
-            }
+            });
           });
-        }
-      }
+        });
+      });
       stream.advance(2 * kWidthTiles);
       here += kPointerChunk;
-#pragma unroll
-      for (i32 q = 0; q < kRowTiles; ++q) {
+      unrolled<kRowTiles>([&](i32 q) {
         const u32 mask = state.mask(q, chunk / 2) << chunk % 2 * 4;
-#pragma unroll
-        for (i32 r = 0; r < 2; ++r) {
+        unrolled<2>([&](i32 r) {
           const LastCustomer& from = last[q][r];
           float logits[8];
-#pragma unroll
-          for (i32 i = 0; i < 8; ++i) {
+          unrolled<8>([&](i32 i) {
             const float raw = score[q][i / 4].at[i / 2 % 2][2 * r + i % 2];
             float logit = kClip * fast_tanh(raw) - level[q][r];
             if (NDS_DISTANCE_TERM) {
@@ -132,10 +123,10 @@ struct Pointer {
               if (info[i].route == from.route) logit += gamma;
             }
             logits[i] = mask & 1u << (16 * r + i % 2 * 8 + 7 - i / 2) ? kMasked : logit;
-          }
+          });
           visit(q, r, chunk, logits);
-        }
-      }
+        });
+      });
     }
   }
 
@@ -144,47 +135,41 @@ struct Pointer {
   NDS_FN void select(const LastCustomer (&last)[kRowTiles][2], const u32 (&keys)[kRowTiles][2],
                      i32 (&selected)[kRowTiles][2], float (&log2_probability)[kRowTiles][2]) const {
     float level[kRowTiles][2];
-#pragma unroll
-    for (i32 i = 0; i < 2 * kRowTiles; ++i) level[i / 2][i % 2] = kClip + fmaxf(gamma, 0.0f);
+    unrolled<2 * kRowTiles>([&](i32 i) { level[i / 2][i % 2] = kClip + fmaxf(gamma, 0.0f); });
     for (bool shifted = false;; shifted = true) {
       Sample samples[kRowTiles][2];
-#pragma unroll
-      for (i32 i = 0; i < 2 * kRowTiles; ++i)
+      unrolled<2 * kRowTiles>([&](i32 i) {
         samples[i / 2][i % 2].state =
             hash_bits(keys[i / 2][i % 2] - u32(state.lane % 4 + 1) * 0x9e3779b9u);
+      });
       for_each_chunk(last, level, [&](i32 q, i32 r, i32 chunk, const float (&logits)[8]) {
         float weights[8];
-#pragma unroll
-        for (i32 i = 0; i < 8; ++i) weights[i] = fast_exp2(logits[i]);
+        unrolled<8>([&](i32 i) { weights[i] = fast_exp2(logits[i]); });
         samples[q][r].add(weights, chunk);
       });
       bool good = true;
       float log2_of_sample[kRowTiles][2];
-#pragma unroll
-      for (i32 i = 0; i < 2 * kRowTiles; ++i) {
+      unrolled<2 * kRowTiles>([&](i32 i) {
         Sample& sample = samples[i / 2][i % 2];
         sample.resolve(state.lane % 4);
         sample.merge_lanes(keys[i / 2][i % 2]);
         good = good && in_range(sample.sum);
         selected[i / 2][i % 2] = sample.customer;
         log2_of_sample[i / 2][i % 2] = fast_log2(sample.weight[0]) - fast_log2(sample.sum);
-      }
+      });
       if (shifted || __ballot_sync(~0u, !good) == 0) {
-#pragma unroll
-        for (i32 i = 0; i < 2 * kRowTiles; ++i)
-          log2_probability[i / 2][i % 2] += log2_of_sample[i / 2][i % 2];
+        unrolled<2 * kRowTiles>(
+            [&](i32 i) { log2_probability[i / 2][i % 2] += log2_of_sample[i / 2][i % 2]; });
         return;
       }
       float top[kRowTiles][2];
-#pragma unroll
-      for (i32 i = 0; i < 2 * kRowTiles; ++i)
-        top[i / 2][i % 2] = kMasked, level[i / 2][i % 2] = 0.0f;
+      unrolled<2 * kRowTiles>(
+          [&](i32 i) { top[i / 2][i % 2] = kMasked, level[i / 2][i % 2] = 0.0f; });
       for_each_chunk(last, level, [&](i32 q, i32 r, i32, const float (&logits)[8]) {
-#pragma unroll
-        for (i32 i = 0; i < 8; ++i) top[q][r] = fmaxf(top[q][r], logits[i]);
+        unrolled<8>([&](i32 i) { top[q][r] = fmaxf(top[q][r], logits[i]); });
       });
-#pragma unroll
-      for (i32 i = 0; i < 2 * kRowTiles; ++i) level[i / 2][i % 2] = max_over_row(top[i / 2][i % 2]);
+      unrolled<2 * kRowTiles>(
+          [&](i32 i) { level[i / 2][i % 2] = max_over_row(top[i / 2][i % 2]); });
     }
   }
 };

@@ -26,8 +26,7 @@ template <i32 depth> struct FragmentStream {
   FragmentB fetched[depth];
 
   NDS_FN explicit FragmentStream(const FragmentB* from) : at(from) {
-#pragma unroll
-    for (i32 i = 0; i < depth; ++i) fetched[i] = load_read_only(at + i * 32);
+    unrolled<depth>([&](i32 i) { fetched[i] = load_read_only(at + i * 32); });
   }
   // Calls use(fragment) with the i-th from the current position, then prefetches into its
   // registers.
@@ -70,11 +69,9 @@ struct WarpState {
 
 // Sets accumulators to a bias.
 NDS_FN void set_bias(Accumulator (&sum)[kRowTiles], Floats4 bias) {
-#pragma unroll
-  for (i32 q = 0; q < kRowTiles; ++q) {
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] = bias.value[i / 4 * 2 + i % 2];
-  }
+  unrolled<kRowTiles>([&](i32 q) {
+    unrolled<8>([&](i32 i) { sum[q].at[i / 4][i % 4] = bias.value[i / 4 * 2 + i % 2]; });
+  });
 }
 
 // A linear layer: `input(q, k)` returns a fragment, `output(j, sums)` receives 16 channels of all
@@ -88,13 +85,11 @@ NDS_FN void linear(const FragmentB* weight, const Floats4* bias, auto input, aut
     Accumulator sum[kRowTiles];
     set_bias(sum, next);
     next = bias[(j + 1) * 4];
-#pragma unroll
-    for (i32 k = 0; k < inputs; ++k) {
+    unrolled<inputs>([&](i32 k) {
       stream.next(k, [&](const FragmentB& fragment) {
-#pragma unroll
-        for (i32 q = 0; q < kRowTiles; ++q) mma_accumulate(sum[q], input(q, k), fragment);
+        unrolled<kRowTiles>([&](i32 q) { mma_accumulate(sum[q], input(q, k), fragment); });
       });
-    }
+    });
     stream.advance(inputs);
     output(j, sum);
   }

@@ -13,30 +13,21 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const i32 lane = i32(threadIdx.x) % lanes, first = i32(threadIdx.x) / lanes;
   const i32 each = (rows + i32(gridDim.x) - 1) / i32(gridDim.x);
   const i32 begin = i32(blockIdx.x) * each, end = begin + each < rows ? begin + each : rows;
-  float sums[8];
-#pragma unroll
-  for (i32 i = 0; i < 8; ++i) sums[i] = 0.0f;
-  for (i32 row = begin + first; row < end; row += kRowsAhead * together) {
-    Bf16x8 values[kRowsAhead], signs[kRowsAhead];
-#pragma unroll
-    for (i32 k = 0; k < kRowsAhead; ++k) {
-      const i64 at = i64(row + k * together) * width + lane * 8;
-      if (row + k * together < end) values[k] = load(gradient + at), signs[k] = load(result + at);
-    }
-#pragma unroll
-    for (i32 k = 0; k < kRowsAhead; ++k) {
-      if (row + k * together >= end) break;
-      const Bf16x8 kept = where_positive(values[k], signs[k]);
-      store(gradient + i64(row + k * together) * width + lane * 8, kept);
-      float value[8];
-      unpack(kept, value);
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) sums[i] += value[i];
-    }
-  }
+  float sums[8] = {};
+  struct Rows {
+    Bf16x8 gradient, result;
+  };
+  const auto at = [&](i32 row) { return i64(row) * width + lane * 8; };
+  const auto load_rows = [&](i32 row) {
+    return Rows{load(gradient + at(row)), load(result + at(row))};
+  };
+  with_rows_ahead(begin + first, end, together, load_rows, [&](i32 row, const Rows& loaded) {
+    const Bf16x8 kept = relu_gradient(loaded.gradient, loaded.result);
+    store(gradient + at(row), kept);
+    add(kept, sums);
+  });
   float* all = reinterpret_cast<float*>(shared_memory());  // (together, width)
-#pragma unroll
-  for (i32 i = 0; i < 8; ++i) all[first * width + lane * 8 + i] = sums[i];
+  unrolled<8>([&](i32 i) { all[first * width + lane * 8 + i] = sums[i]; });
   sync_block();
   for (i32 channel = i32(threadIdx.x); channel < width; channel += i32(blockDim.x)) {
     float sum = 0.0f;

@@ -21,20 +21,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   load(bias + channel, added);
   unpack(load(parts + i64(row) * 3 * width + channel), value);
   unpack(load(parts + (first + previous[row]) * 3 * width + width + channel), other);
-#pragma unroll
-  for (i32 i = 0; i < 8; ++i) value[i] += added[i] + other[i];
+  unrolled<8>([&](i32 i) { value[i] += added[i] + other[i]; });
   unpack(load(parts + (first + next[row]) * 3 * width + 2 * width + channel), other);
-#pragma unroll
-  for (i32 i = 0; i < 8; ++i) {
-    value[i] += other[i];
-    value[i] = fmaxf(value[i], 0.0f);
-  }
+  unrolled<8>([&](i32 i) { value[i] = fmaxf(value[i] + other[i], 0.0f); });
   store(out + i64(row) * width + channel, pack(value));
-}
-
-// The gradient of a ReLU's input.
-NDS_FN Bf16x8 relu_gradient(const bf16* gradient, const bf16* result, i64 at) {
-  return where_positive(load(gradient + at), load(result + at));
 }
 
 // gradient, result: (B, nodes, width) of `out` above; to: (B, nodes, 3 width), of `parts`; sums:
@@ -50,12 +40,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const i64 at = slice.instance * nodes * width + slice.channel;
   Bf16x8* rows = reinterpret_cast<Bf16x8*>(shared_memory() + kSumBytes);
   const auto gradient_at = [&](i32 row) {
-    return relu_gradient(gradient, result, at + i64(row) * width);
+    return relu_gradient(load(gradient + at + i64(row) * width),
+                         load(result + at + i64(row) * width));
   };
   bf16* target = to + slice.instance * nodes * 3 * width + slice.channel;
-  float totals[24];
-#pragma unroll
-  for (i32 i = 0; i < 24; ++i) totals[i] = 0.0f;
+  float totals[24] = {};
 #pragma unroll 4
   for (i32 row = slice.row; row < nodes; row += kPassRows) {
     const Bf16x8 own = gradient_at(row);
@@ -65,36 +54,32 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const bool last = next[slice.instance * nodes + row] == 0;
     float value[8];
     unpack(own, value);
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) {
+    unrolled<8>([&](i32 i) {
       totals[i] += value[i];
       totals[8 + i] += first ? value[i] : 0.0f;
       totals[16 + i] += last ? value[i] : 0.0f;
-    }
+    });
   }
   const float* all = sum_over_rows<3>(totals);
   for (i32 row = slice.row; row < nodes; row += kPassRows) {
     bf16* here = target + i64(row) * 3 * width;
     if (row == 0) {
       float depot[2][8];
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) {
+      unrolled<8>([&](i32 i) {
         sums[slice.instance * width + slice.channel + i] = all[part * 8 + i];
         depot[0][i] = all[kBlockChannels + part * 8 + i],
         depot[1][i] = all[2 * kBlockChannels + part * 8 + i];
-      }
+      });
       store(here + width, pack(depot[0]));
       store(here + 2 * width, pack(depot[1]));
       continue;
     }
     const i32 after = i32(next[slice.instance * nodes + row]);
     const i32 before = i32(previous[slice.instance * nodes + row]);
-    const Bf16x8 from_next = after == 0 ? Bf16x8{}
-                             : kept     ? rows[after * kRowLanes + part]
-                                        : gradient_at(after);
-    const Bf16x8 from_previous = before == 0 ? Bf16x8{}
-                                 : kept      ? rows[before * kRowLanes + part]
-                                             : gradient_at(before);
+    const auto sent_by = [&](i32 node) {
+      return node == 0 ? Bf16x8{} : kept ? rows[node * kRowLanes + part] : gradient_at(node);
+    };
+    const Bf16x8 from_next = sent_by(after), from_previous = sent_by(before);
     store(here + width, from_next);
     store(here + 2 * width, from_previous);
   }
@@ -102,19 +87,22 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // --- tours ---------------------------------------------------------------------------------------
 
-// The next customers of a route, at most kRowsAhead.
-struct NextCustomers {
-  i32 node[kRowsAhead], count;
-
-  NDS_FN NextCustomers(const i32* after, i32& from) {
-    count = 0;
-#pragma unroll
-    for (i32 k = 0; k < kRowsAhead; ++k) {
-      node[k] = from;
-      if (from != 0) from = after[from], ++count;
-    }
+// Call use(customer, load(customer)) for the customers of a route from `node` on. kRowsAhead rows
+// are loaded before the first of them is used.
+NDS_FN void along_route(const i32* after, i32 node, auto load, auto use) {
+  while (node != 0) {
+    i32 customer[kRowsAhead], count = 0;
+    Bf16x8 rows[kRowsAhead];
+    unrolled<kRowsAhead>([&](i32 k) {
+      customer[k] = node;
+      if (node != 0) node = after[node], ++count;
+    });
+    unrolled<kRowsAhead>([&](i32 k) { rows[k] = k < count ? load(customer[k]) : Bf16x8{}; });
+    unrolled<kRowsAhead>([&](i32 k) {
+      if (k < count) use(customer[k], rows[k]);
+    });
   }
-};
+}
 
 // Computes for every route the sum (or mean) of the rows that `load_summand` returns, then calls
 // finish(customer, load_own(customer), sum) for each of its customers. Lanes that share a row
@@ -134,34 +122,14 @@ NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next
   for (i32 r = slice.row; r < *count; r += kPassRows) {
     float sum[8] = {};
     i32 size = 0;
-    for (i32 node = heads[r]; node != 0;) {
-      const NextCustomers some(after, node);
-      Bf16x8 rows[kRowsAhead];
-#pragma unroll
-      for (i32 k = 0; k < kRowsAhead; ++k)
-        rows[k] = k < some.count ? load_summand(some.node[k]) : Bf16x8{};
-#pragma unroll
-      for (i32 k = 0; k < kRowsAhead; ++k) {
-        float value[8];
-        unpack(rows[k], value);
-#pragma unroll
-        for (i32 i = 0; i < 8; ++i) sum[i] += value[i];
-      }
-      size += some.count;
-    }
+    along_route(after, heads[r], load_summand, [&](i32, const Bf16x8& summand) {
+      add(summand, sum);
+      ++size;
+    });
     const float factor = mean ? 1.0f / float(size) : 1.0f;
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) sum[i] *= factor;
-    for (i32 node = heads[r]; node != 0;) {
-      const NextCustomers some(after, node);
-      Bf16x8 rows[kRowsAhead];
-#pragma unroll
-      for (i32 k = 0; k < kRowsAhead; ++k)
-        rows[k] = k < some.count ? load_own(some.node[k]) : Bf16x8{};
-#pragma unroll
-      for (i32 k = 0; k < kRowsAhead; ++k)
-        if (k < some.count) finish(some.node[k], rows[k], sum);
-    }
+    unrolled<8>([&](i32 i) { sum[i] *= factor; });
+    along_route(after, heads[r], load_own,
+                [&](i32 customer, const Bf16x8& own) { finish(customer, own, sum); });
   }
 }
 
@@ -181,8 +149,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const auto finish = [&](i32 row, const Bf16x8& first_part, const float (&tour)[8]) {
     float value[8];
     unpack(first_part, value);
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) value[i] = fmaxf(value[i] + added[i] + tour[i], 0.0f);
+    unrolled<8>([&](i32 i) { value[i] = fmaxf(value[i] + added[i] + tour[i], 0.0f); });
     store(to + i64(row) * width, pack(value));
   };
   over_routes(
@@ -205,19 +172,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const Slice slice(width);
   const i64 at = slice.instance * nodes * width + slice.channel;
   bf16* target = to + slice.instance * nodes * 2 * width + slice.channel;
-  float totals[8];
-#pragma unroll
-  for (i32 i = 0; i < 8; ++i) totals[i] = 0.0f;
+  float totals[8] = {};
 #pragma unroll 4
   for (i32 row = slice.row; row < nodes; row += kPassRows) {
-    const Bf16x8 own = relu_gradient(gradient, result, at + i64(row) * width);
+    const i64 here = at + i64(row) * width;
+    const Bf16x8 own = relu_gradient(load(gradient + here), load(result + here));
     store(target + i64(row) * 2 * width, own);
     if (route[slice.instance * nodes + row] < 0)
       store(target + i64(row) * 2 * width + width, Bf16x8{});
-    float value[8];
-    unpack(own, value);
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i) totals[i] += value[i];
+    add(own, totals);
   }
   const float* all = sum_over_rows<1>(totals);  // synchronises: all rows are written
   if (i32(threadIdx.x) < kBlockChannels) {

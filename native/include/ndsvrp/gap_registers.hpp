@@ -59,17 +59,12 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
 
   NDS_FN i32 stop(i32 slot) const { return slot * L::W + lanes.lane; }
 
-  NDS_FN void for_slots(auto call) {
-    NDS_UNROLL
-    for (i32 slot = 0; slot < Slots; ++slot) call(slot);
-  }
-
   NDS_FN GapRegisters(const D& d, const Workspace& work, i32 stops, L lanes)
       : at(work.stripped.at),
         table(work.table),
         stops(stops),
         lanes(lanes) {
-    for_slots([&](i32 slot) {
+    unrolled<Slots>([&](i32 slot) {
       const i32 p = stop(slot);
       const bool there = p < stops;
       const auto value = [&](i32& to, const i32* array) { to = there ? array[p] : 0; };
@@ -81,12 +76,11 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
       R::each_prefix(gap, at, value);
       R::each_suffix(gap, at, value_after);
     });
-    NDS_UNROLL
-    for (i32 i = 0; i < kFresh; ++i) {
+    unrolled<kFresh>([&](i32 i) {
       fresh[i] = Fresh{};
       fresh[i].key = kGone;
       fresh[i].from = fresh[i].to = d.spot(0);
-    }
+    });
   }
 
   // Ways by the gap after stop p of the stripped draft.
@@ -127,31 +121,29 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
                      Filled<R>& filled, i32& cost) {
     i32 costs[Slots], fresh_costs[kFresh];
     Ways fresh_ways[kFresh];
-    NDS_UNROLL
-    for (i32 i = 0; i < kFresh; ++i) {
+    unrolled<kFresh>([&](i32 i) {
       fresh_costs[i] = kNever, fresh_ways[i] = Ways{};
-      if (i > 0 && i * L::W >= made) break;
+      if (i > 0 && i * L::W >= made) return;
       const Fresh& gap = fresh[i];
       fresh_ways[i] = ways_by(d, candidate, gap.from, gap.to);
       fresh_costs[i] = price(candidate, fresh_ways[i], gap, blinks, turn);
-    }
+    });
     Ways ways[Slots];
-    for_slots(
+    unrolled<Slots>(
         [&](i32 slot) { ways[slot] = ways_at(d, candidate, stop(slot), old[slot].key != kGone); });
-    for_slots(
+    unrolled<Slots>(
         [&](i32 slot) { costs[slot] = price(candidate, ways[slot], old[slot], blinks, turn); });
     const i32 low = least(least_in<Slots>(costs), least_in<kFresh>(fresh_costs));
     cost = lanes.least_of(low);
 
     i32 keys[Slots], fresh_keys[kFresh];
-    for_slots([&](i32 slot) { keys[slot] = costs[slot] == low ? old[slot].key : kNever; });
-    NDS_UNROLL
-    for (i32 i = 0; i < kFresh; ++i) fresh_keys[i] = fresh_costs[i] == low ? fresh[i].key : kNever;
+    unrolled<Slots>([&](i32 slot) { keys[slot] = costs[slot] == low ? old[slot].key : kNever; });
+    unrolled<kFresh>([&](i32 i) { fresh_keys[i] = fresh_costs[i] == low ? fresh[i].key : kNever; });
     i32 first = least(least_in<Slots>(keys), least_in<kFresh>(fresh_keys));
     if (low == kNever) first = kNever;  // which no gap has
     i32 where = 0;                      // its stop in the stripped draft
     typename R::template Route<i32> route{};
-    for_slots([&](i32 slot) {
+    unrolled<Slots>([&](i32 slot) {
       const bool it = old[slot].key == first;
       where = it ? stop(slot) : where;
       R::each_route(route, old[slot], [it](i32& to, i32 from) { to = it ? from : to; });
@@ -159,14 +151,13 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
     i32 before = at.node[where], after = at.node[where + 1];
     // If no route was touched, the draft is undefined.
     Ways there = ways_at(d, candidate, where, low != kNever && stops > 0);
-    NDS_UNROLL
-    for (i32 i = 0; i < kFresh; ++i) {
+    unrolled<kFresh>([&](i32 i) {
       const bool it = fresh[i].key == first;
       R::each_route(route, fresh[i], [it](i32& to, i32 from) { to = it ? from : to; });
       before = it ? fresh[i].before : before, after = it ? fresh[i].after : after;
       there.to = it ? fresh_ways[i].to : there.to;
       there.from = it ? fresh_ways[i].from : there.from;
-    }
+    });
     if (cost >= candidate.limit) return false;
     u32 tied = lanes.ballot(low == cost);
     if (tied & (tied - 1)) {
@@ -196,16 +187,14 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
   NDS_FN void fill(const Instance& in, const D& d, const Stops& line,
                    const Candidate<R, D>& candidate, const Filled<R>& filled) {
     if constexpr (R::kStopFields > 0) save_ends(line, filled.key);
-    for_slots([&](i32 slot) { adapt(old[slot], filled); });
-    NDS_UNROLL
-    for (i32 i = 0; i < kFresh; ++i) {
+    unrolled<Slots>([&](i32 slot) { adapt(old[slot], filled); });
+    unrolled<kFresh>([&](i32 i) {
       if (i * L::W < made) adapt(fresh[i], filled);
-    }
+    });
     if constexpr (R::kStopFields > 0) refresh_route(in, d, line, candidate, filled);
-    NDS_UNROLL
-    for (i32 i = 0; i < kFresh; ++i) {
+    unrolled<kFresh>([&](i32 i) {
       const i32 number = i * L::W + lanes.lane - made;
-      if ((number & ~1) != 0) continue;
+      if ((number & ~1) != 0) return;
       const bool second = number == 1;
       Fresh& gap = fresh[i];
       gap.key = filled.key + number;
@@ -215,7 +204,7 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
       gap.after = second ? filled.after : candidate.c;
       gap.from = d.spot(gap.before), gap.to = d.spot(gap.after);
       read_state(line, gap);
-    }
+    });
     if constexpr (R::kStopFields > 0) lanes.sync();  // the next turn writes to the line
     made += 2;
   }
@@ -268,17 +257,16 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
 
   // Call call(gap, node before, node after) for each gap.
   NDS_FN void for_gaps(auto call) {
-    for_slots([&](i32 slot) {
+    unrolled<Slots>([&](i32 slot) {
       if (old[slot].key == kGone) return;
       const i32 p = stop(slot);
       call(old[slot], at.node[p], at.node[p + 1]);
     });
-    NDS_UNROLL
-    for (i32 i = 0; i < kFresh; ++i) {
+    unrolled<kFresh>([&](i32 i) {
       Fresh& gap = fresh[i];
-      if (i * L::W >= made || gap.key == kGone) continue;
+      if (i * L::W >= made || gap.key == kGone) return;
       call(gap, gap.before, gap.after);
-    }
+    });
   }
 };
 

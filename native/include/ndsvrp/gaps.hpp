@@ -100,21 +100,18 @@ NDS_FN void measure(const D& d, const Workspace& work, i32 stops, i32 count, aut
     const Table& table = work.table;
     for (i32 begin = crew.lanes.lane; begin < stops; begin += kAtOnce * W) {
       typename D::Spot spot[kAtOnce];
-      NDS_UNROLL
-      for (i32 j = 0; j < kAtOnce; ++j) {
+      unrolled<kAtOnce>([&](i32 j) {
         const i32 p = begin + j * W;
         spot[j] = d.spot(p < stops ? work.stripped.at.node[p] : 0);
-      }
+      });
       for (i32 row = crew.team; row < count; row += crew.teams) {
         const auto here = d.spot(work.removed[row]);
         i32* way = table.way + row * table.columns + begin;
         i32 length[kAtOnce];
-        NDS_UNROLL
-        for (i32 j = 0; j < kAtOnce; ++j) length[j] = d.length_between(spot[j], here);
-        NDS_UNROLL
-        for (i32 j = 0; j < kAtOnce; ++j) {
+        unrolled<kAtOnce>([&](i32 j) { length[j] = d.length_between(spot[j], here); });
+        unrolled<kAtOnce>([&](i32 j) {
           if (begin + j * W < stops) way[j * W] = length[j];
-        }
+        });
       }
     }
   }

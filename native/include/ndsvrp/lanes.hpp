@@ -7,12 +7,6 @@
 #pragma once
 #include "types.hpp"
 
-#if defined(__NVCC__) || defined(__CUDACC_RTC__)
-  #define NDS_UNROLL _Pragma("unroll")
-#else
-  #define NDS_UNROLL
-#endif
-
 #if defined(__CUDACC__)
   #define NDS_FN __device__ __forceinline__
   #define NDS_DEEP __device__ __forceinline__  // a kernel has one call of each
@@ -39,6 +33,14 @@ NDS_FN bool before(const Choice& a, const Choice& b) {
 NDS_FN bool before_at_once(const Choice& a, const Choice& b) {
   const bool same_route = (a.route < b.route) | ((a.route == b.route) & (a.stop < b.stop));
   return (a.cost < b.cost) | ((a.cost == b.cost) & same_route);
+}
+
+// Call call(i) for i = 0 … Count-1. A GPU unrolls the loop, which keeps arrays in registers.
+template <i32 Count> NDS_FN void unrolled(auto call) {
+#if defined(__NVCC__) || defined(__CUDACC_RTC__)
+  #pragma unroll
+#endif
+  for (i32 i = 0; i < Count; ++i) call(i);
 }
 
 NDS_FN i32 least(i32 a, i32 b) { return a < b ? a : b; }
