@@ -58,7 +58,9 @@ def given_removals(state: State, recipe: Recipe, removed: Ints | None, rollouts:
     check_removal(recipe, removed, neighbours)
     if removed is None:
         return None
-    removed = np.ascontiguousarray(removed, np.int32)
+    removed = np.asarray(removed)
+    if removed.dtype.kind not in "iu":
+        raise EngineError(f"customers to remove must be whole numbers, got {removed.dtype}")
     check_shape(state, recipe, removed.shape, rollouts)
     sizes = np.array([state.problems[i].customers for i in state.problem_of])
     ordered = np.sort(removed, axis=-1)
@@ -66,7 +68,7 @@ def given_removals(state: State, recipe: Recipe, removed: Ints | None, rollouts:
         raise EngineError("customers to remove must be between 1 and N")
     if np.any(ordered[..., 1:] == ordered[..., :-1]):
         raise EngineError("a customer is removed twice in one rollout")
-    return removed
+    return np.ascontiguousarray(removed, np.int32)
 
 
 def check_removal(recipe: Recipe, removed: object | None, neighbours: int) -> None:

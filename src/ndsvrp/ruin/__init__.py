@@ -7,7 +7,7 @@ The learned policy is such an object. A plain function becomes one by `as_ruin` 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -75,8 +75,25 @@ class FunctionRuin(Ruin):
         return self.function(request)
 
 
+def checked_answer(answer: Any, request: RuinRequest) -> Ints:
+    """Return what a ruin answered, if its shape is (chains, K, M); engines check the customers themselves."""
+    if not hasattr(answer, "shape"):
+        try:
+            answer = np.array(answer)
+        except ValueError:  # of rows of different lengths
+            answer = np.array(None)
+    chains, most, removals = len(request.coordinates), request.rollouts, request.removals
+    shape = tuple(answer.shape)
+    if len(shape) != 3 or (shape[0], shape[2]) != (chains, removals) or shape[1] > most:
+        raise NdsError(f"a ruin must return customers of shape ({chains}, up to {most}, {removals}), got {shape}")
+    found: Ints = answer
+    return found
+
+
 def as_ruin(ruin: Ruin | RuinFunction) -> Ruin:
     """Return a ruin unchanged, and a plain function as one."""
+    if not callable(ruin):
+        raise NdsError(f"a ruin or model is a name, a path or a function, got {ruin!r}")
     if isinstance(ruin, Ruin):
         return ruin
     if stated := [name for name in CAPABILITIES if hasattr(ruin, name)]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ndsvrp.engine.base import ChainStats, Engine, Ints, Recipe, State
 from ndsvrp.problem import Problem
-from ndsvrp.ruin import Ruin, RuinRequest
+from ndsvrp.ruin import Ruin, RuinRequest, checked_answer
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.pipeline import Launched, Pipeline
 from ndsvrp.search.result import Progress, TracePoint
@@ -112,7 +112,7 @@ class Search:
             np.random.default_rng((self.seed, self.iteration, 0)), self.threads, self.budget.deadline,
             tuple(self.problems),
         )  # fmt: skip
-        return self.ruin(request)
+        return checked_answer(self.ruin(request), request)
 
     def _report(self, launched: Launched, stats: ChainStats) -> str | None:
         """Record an iteration, call the callback, and return why the budget ends the search, if it does.

@@ -11,7 +11,7 @@ from ndsvrp import models
 from ndsvrp.errors import NdsError
 from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
-from ndsvrp.records import documented
+from ndsvrp.records import documented, require_whole
 from ndsvrp.ruin import RULES, Ruin, RuinFunction
 from ndsvrp.search import settings as presets
 from ndsvrp.search.settings import Settings
@@ -109,8 +109,10 @@ def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
         settings = replace(base, **changes)
     except TypeError as error:
         raise NdsError(f"settings: {error}") from None
-    if request.threads is not None and request.threads < 1:
-        raise NdsError(f"threads must be at least 1, got {request.threads}")
+    if request.threads is not None:
+        require_whole("threads", request.threads)
+        if request.threads < 1:
+            raise NdsError(f"threads must be at least 1, got {request.threads}")
     threads = min(request.threads or usable_cores(), together * settings.chains)
     model = _model(problem, request.model) if is_learned else None
     return Plan(solver, preset, device, threads, settings, model)

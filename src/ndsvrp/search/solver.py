@@ -10,6 +10,7 @@ from ndsvrp.check import check
 from ndsvrp.engine.base import Engine
 from ndsvrp.errors import InstanceError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.problem import Problem
+from ndsvrp.records import require_whole
 from ndsvrp.ruin import Ruin, as_ruin
 from ndsvrp.search.asa import Search
 from ndsvrp.search.planning import Plan, Request, plan
@@ -90,6 +91,8 @@ class Solver:
         **limits: Unpack[Limits],
     ) -> Result:
         """Solve a problem; see `ndsvrp.solve`."""
+        if init is not None and not isinstance(init, Solution):
+            raise NdsError(f"init must be a Solution, got {type(init).__name__}")
         opened = self.open(problem)
         if init is not None and not (report := check(problem, init)).feasible:
             raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
@@ -108,6 +111,8 @@ class Solver:
         **limits: Unpack[Limits],
     ) -> list[Outcome]:
         """Solve several problems, up to `together` of them side by side; see `ndsvrp.solve_set`."""
+        if together is not None:
+            require_whole("together", together)
         if together is not None and together < 1:
             raise NdsError(f"together must be at least 1, got {together}")
         groups = []
@@ -162,6 +167,7 @@ def _search(
 ) -> tuple[list[Outcome], str]:
     """Search problems side by side. Return the checked outcomes, and why the search ended."""
     chosen, engine, ruin = opened
+    require_whole("seed", seed)
     if not 0 <= seed < 2**63:
         raise NdsError(f"seed must be between 0 and 2^63 - 1, got {seed}")
     if isinstance(ruin, models.Model) and not ruin.knows(problems[0]):

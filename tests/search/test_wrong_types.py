@@ -1,0 +1,85 @@
+"""Arguments and answers of wrong types: an error of this package that says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndsvrp
+from ndsvrp.errors import NdsError
+
+
+@pytest.fixture(scope="module")
+def problem() -> ndsvrp.Problem:
+    return ndsvrp.Problem(demand=[0, 1, 1, 1, 1], capacity=2, coordinates=np.arange(10).reshape(5, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": "1"}, "seed must be a whole number, got '1'"),
+        ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
+        ({"seed": None}, "seed must be a whole number, got None"),
+        ({"seed": True}, "seed must be a whole number, got True"),
+        ({"seed": -1}, "seed must be between 0 and 2^63 - 1, got -1"),
+        ({"threads": "2"}, "threads must be a whole number, got '2'"),
+        ({"threads": 1.5}, "threads must be a whole number, got 1.5"),
+        ({"threads": 0}, "threads must be at least 1, got 0"),
+        ({"init": [[1, 2]]}, "init must be a Solution, got list"),
+        ({"init": "a.sol"}, "init must be a Solution, got str"),
+        ({"model": 3}, "a ruin or model is a name, a path or a function, got 3"),
+        ({"model": ["x"]}, "a ruin or model is a name, a path or a function, got ['x']"),
+        ({"ruin": 3}, "a ruin or model is a name, a path or a function, got 3"),
+        ({"chains": "2"}, "chains must be a whole number, got '2'"),
+    ],
+)
+def test_arguments(problem: ndsvrp.Problem, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(NdsError) as caught:
+        ndsvrp.solve(problem, iterations=1, **arguments)
+    assert str(caught.value) == message
+
+
+def test_numpy_integers_are_whole_numbers(problem: ndsvrp.Problem) -> None:
+    plain = ndsvrp.solve(problem, iterations=2, seed=5, threads=1)
+    assert ndsvrp.solve(problem, iterations=2, seed=np.int64(5), threads=np.int32(1)).solution == plain.solution
+
+
+def test_together(problem: ndsvrp.Problem) -> None:
+    with pytest.raises(NdsError, match="together must be a whole number, got '2'"):
+        ndsvrp.solve_set([problem], iterations=1, together="2")  # type: ignore[arg-type]
+
+
+def test_model_to_load() -> None:
+    with pytest.raises(NdsError, match="a model is given by its name or path, got 3"):
+        ndsvrp.models.load(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, "got ()"),
+        ("customers", "got ()"),
+        (3, "got ()"),
+        ([[1, 2], [3]], "got ()"),
+        ([[1, 2]], "got (1, 2)"),
+        (np.ones((1, 3, 2), int), "got (1, 3, 2)"),
+        (np.ones((1, 2, 1), int), "got (1, 2, 1)"),
+        (np.ones((2, 2, 2), int), "got (2, 2, 2)"),
+        ([[[1.0, 2.0]]], "customers to remove must be whole numbers, got float64"),
+        ([[["1", "2"]]], "customers to remove must be whole numbers, got <U1"),
+        ([[[1, 2**32 + 2]]], "customers to remove must be between 1 and N"),
+        ([[[0, 1]]], "customers to remove must be between 1 and N"),
+        ([[[1, 1]]], "a customer is removed twice in one rollout"),
+    ],
+)
+def test_answers_of_an_own_ruin(problem: ndsvrp.Problem, answer: Any, message: str) -> None:
+    with pytest.raises(NdsError) as caught:
+        ndsvrp.solve(problem, iterations=1, ruin=lambda request: answer, chains=1, rollouts=2, removals=2)
+    assert str(caught.value).endswith(message)
+
+
+def test_lists_are_answers_too(problem: ndsvrp.Problem) -> None:
+    result = ndsvrp.solve(problem, iterations=1, ruin=lambda request: [[[1, 2]]], chains=1, rollouts=2, removals=2)
+    assert result.report.feasible
