@@ -3,7 +3,9 @@
 Plain numpy, sharing no code with the engines. Every solution that the program returns went through `check`.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import fsum
 
 import numpy as np
@@ -13,6 +15,8 @@ from ndsvrp.problem import Problem
 from ndsvrp.solution import Route, Solution
 
 __all__ = ["Report", "Violation", "check"]
+
+MOST = 100  # violations listed; a file may state millions
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,13 @@ class Report:
 
 
 def check(problem: Problem, solution: Solution) -> Report:
-    """Return the cost of a solution and everything that it violates."""
-    violations: list[Violation] = []
-    routes = _check_visits(problem, solution, violations)
+    """Return the cost of a solution and everything that it violates, up to a hundred violations."""
+    routes = _known_routes(problem, solution)
+    violations = _first(_visits(problem, solution))
     stops = np.array([0, *(c for route in routes.values() for c in (*route, 0))])
     distance = fsum(problem.length(stops[:-1], stops[1:]).tolist())
     visits, constraints = Visits(routes, stops, len(solution.routes)), constraints_of(problem)
-    broken = [violation for constraint in constraints for violation in constraint.violations(problem, visits)]
+    broken = [violation for constraint in constraints for violation in _first(constraint.violations(problem, visits))]
     violations += sorted(broken, key=lambda violation: violation.route or len(solution.routes) + 1)
     is_unserved = np.ones(len(problem.demand), bool)
     is_unserved[stops] = False
@@ -48,6 +52,8 @@ def check(problem: Problem, solution: Solution) -> Report:
     if len(required):
         shown = ", ".join(map(str, required[:20])) + (", …" if len(required) > 20 else "")
         violations.append(Violation("unserved", f"{len(required)} required customers are not served: {shown}"))
+    if len(violations) > MOST:
+        violations[MOST:] = [Violation("more", "… and more")]
     scale = problem.metric.scale
     if problem.metric.is_integer:  # sums of tenths are tenths, despite the rounding of float64
         distance, lost = round(distance * scale) / scale, round(lost * scale) / scale
@@ -57,22 +63,26 @@ def check(problem: Problem, solution: Solution) -> Report:
     return Report(cost, distance, lost, tuple(violations), tuple(unserved.tolist()))
 
 
-def _check_visits(problem: Problem, solution: Solution, violations: list[Violation]) -> dict[int, Route]:
+def _first(violations: Iterable[Violation]) -> list[Violation]:
+    """Return so many that it is known whether the list of all of them is cut."""
+    return list(islice(violations, MOST + 1))
+
+
+def _known_routes(problem: Problem, solution: Solution) -> dict[int, Route]:
     """Return the routes that are not empty, by number, without unknown customers."""
-    routes: dict[int, Route] = {}
-    customers, seen = problem.customers, set[int]()
+    known = (tuple(c for c in route if 1 <= c <= problem.customers) for route in solution.routes)
+    return {number: route for number, route in enumerate(known, start=1) if route}
+
+
+def _visits(problem: Problem, solution: Solution) -> Iterator[Violation]:
+    """Yield what is wrong with the visits, whatever the constraints."""
+    seen = set[int]()
     for number, route in enumerate(solution.routes, start=1):
         if not route:
-            violations.append(Violation("empty", "serves nobody", number))
-        known = []
+            yield Violation("empty", "serves nobody", number)
         for customer in route:
-            if not 1 <= customer <= customers:
-                violations.append(Violation("unknown", f"there is no customer {customer}", number))
-                continue
-            if customer in seen:
-                violations.append(Violation("twice", f"customer {customer} is served twice", number))
+            if not 1 <= customer <= problem.customers:
+                yield Violation("unknown", f"there is no customer {customer}", number)
+            elif customer in seen:
+                yield Violation("twice", f"customer {customer} is served twice", number)
             seen.add(customer)
-            known.append(customer)
-        if known:
-            routes[number] = tuple(known)
-    return routes

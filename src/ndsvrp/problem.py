@@ -14,6 +14,8 @@ from ndsvrp.constraints import CONSTRAINTS, FIELDS, Field, constraints_of, refus
 from ndsvrp.errors import InstanceError
 from ndsvrp.metric import FLOAT_TOLERANCE, Floats, Metric
 
+LARGEST = 1e150  # of all numbers: their squares and sums are finite
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
@@ -207,7 +209,8 @@ def _value(field: Field, value: Any, nodes: int) -> Floats | float | int:
 
 def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, finite: bool = True) -> Floats:
     try:
-        array = np.array(value, dtype=np.float64)  # a copy, frozen below
+        with np.errstate(over="ignore"):  # of wider floats, which become infinite
+            array = np.array(value, dtype=np.float64)  # a copy, frozen below
     except (TypeError, ValueError) as error:
         raise InstanceError(f"not numbers ({error})", field=field) from None
     if shape is not None and array.shape != shape:
@@ -215,6 +218,10 @@ def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, f
     if finite and not np.all(np.isfinite(array)):
         node = int(np.argwhere(~np.isfinite(array))[0][0])
         raise InstanceError(f"not a finite number (node {node})", field=field, node=node)
+    if np.any(huge := (np.abs(array) > LARGEST) & np.isfinite(array)):
+        first = int(np.argwhere(huge)[0][0]) if array.ndim else None
+        who = "" if first is None else f" (node {first})"
+        raise InstanceError(f"{array[huge].flat[0]:g} is too large{who}", field=field, node=first)
     array.flags.writeable = False
     return array
 

@@ -18,6 +18,11 @@ def amount(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
+def printable(text: str) -> str:
+    """Return text for a terminal: characters that are not printable, which may control it, are escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def spread(values: Iterable[float]) -> str:
     """Return one number if all values are equal, else the smallest and the largest."""
     values = list(values)

@@ -1,5 +1,6 @@
 """The runner, with fake solvers."""
 
+import errno
 import json
 import os
 from dataclasses import replace
@@ -36,9 +37,14 @@ def test_rows_say_all_there_is_to_know(small_set: Path, tmp_path: Path) -> None:
     assert read_rows(out) == rows
 
 
+FOUND: Row = {"feasible": True, "seconds": 4.0, "cpu_seconds": 4.0, "gap": None}
+
+
 def test_resume_runs_only_what_is_missing(small_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, tasks = tmp_path / "x.jsonl", []
-    monkeypatch.setattr(runner._Workers, "call", lambda self, task, limit: tasks.append(task) or [{"cost": len(tasks)}])
+    monkeypatch.setattr(
+        runner._Workers, "call", lambda self, task, limit: tasks.append(task) or [FOUND | {"cost": len(tasks)}]
+    )
     run(small_set, ["fakes:STAR"], 1, "0", 1, out)
     rows = run(small_set, ["fakes:STAR"], 1, "0-1", 1, out)
     assert [row["cost"] for row in rows] == [1, 2]  # the first was not run again
@@ -107,7 +113,7 @@ def test_runs_on_a_gpu(small_set: Path, tmp_path: Path, monkeypatch: pytest.Monk
 
     def call(self: Any, task: dict[str, Any], limit: float) -> list[Row]:
         tasks.append(task | {"limit": limit})
-        return [{"cost": float(i), "feasible": True} for i in range(len(task["cases"]))]
+        return [FOUND | {"cost": float(i)} for i in range(len(task["cases"]))]
 
     monkeypatch.setattr(runner, "Device", lambda: SimpleNamespace(name="H200"))
     monkeypatch.setattr(runner._Workers, "call", call)
@@ -125,7 +131,7 @@ def test_runs_on_a_gpu(small_set: Path, tmp_path: Path, monkeypatch: pytest.Monk
         run(small_set, ["nds"], 4, None, 1, out, 2, request=request)
 
 
-ROW: Row = {name: {"cpu": "c", "cores": 2} if name == "hardware" else name for name in KEY}
+ROW: Row = {name: name for name in KEY} | {"seed": 1, "budget": 2.5, "threads": 1, "hardware": {"cpu": "c", "cores": 2}}
 
 
 @pytest.mark.parametrize("length", [1, 5, 20, 100])
@@ -162,6 +168,63 @@ def test_a_file_of_something_else_without_a_newline_is_refused(tmp_path: Path) -
     file.write_text("notes")
     with pytest.raises(InstanceError, match=r"x\.jsonl:1: not a result row"):
         read_rows(file)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"seed": "1"}, "seed"),
+        ({"seed": True}, "seed"),
+        ({"set": ["X"]}, "set"),
+        ({"budget": "2"}, "budget"),
+        ({"hardware": "c"}, "hardware"),
+        ({"hardware": {"cpu": {}}}, "hardware"),
+        ({"error": 3}, "error"),
+        ({"skipped": None}, "skipped"),
+        ({"feasible": True}, "cost"),
+        (FOUND | {"cost": "low"}, "cost"),
+        (FOUND | {"cost": 1.0, "gap": "x"}, "gap"),
+        ({"cost": 1.0}, "feasible"),
+    ],
+)
+def test_a_row_of_wrong_types_is_refused(tmp_path: Path, changes: Row, field: str) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text(json.dumps(ROW) + "\n" + json.dumps(ROW | changes) + "\n")
+    with pytest.raises(InstanceError) as caught:
+        read_rows(file)
+    assert str(caught.value) == f"{file}:2: not a result row, {field} is missing or of another type"
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"set": ' + "9" * 5000 + "}", '{"set": ' * 500])
+def test_a_row_that_is_no_json_is_refused(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text(f"{line}\n")
+    with pytest.raises(InstanceError, match=r"x\.jsonl:1: not a result row"):
+        read_rows(file)
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/full"])
+def test_rows_are_in_a_regular_file(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    if name == "pipe":
+        os.mkfifo(file)
+    for call in (lambda: append_row(file, ROW), lambda: read_rows(file)):
+        with pytest.raises(InstanceError, match="is not a regular file"):
+            call()
+
+
+def test_a_full_disk_leaves_no_half_of_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "x.jsonl"
+    append_row(file, ROW)
+
+    def fill(stream: Any, data: bytes) -> None:
+        stream.write(data[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("ndsvrp.bench.rows._write_all", fill)
+    with pytest.raises(InstanceError, match=r"x\.jsonl: cannot be written \(No space left on device\)"):
+        append_row(file, ROW)
+    assert file.read_text() == json.dumps(ROW) + "\n"
 
 
 def test_key_takes_the_processor_from_the_hardware() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ndsvrp import EngineError, Problem
+from ndsvrp import EngineError, NdsError, Problem
 from ndsvrp.constraints.prizes import REQUIRED
 from ndsvrp.engine.ticks import LARGEST, Ticks
 from ndsvrp.metric import power_of_two
@@ -81,7 +81,7 @@ def test_everything_at_one_place() -> None:
 def test_too_large_numbers_are_refused() -> None:
     with pytest.raises(EngineError, match="too large for the metric 'dimacs': use 'none'"):
         Ticks(Problem(coordinates=SQUARE * 1e7, demand=DEMAND, capacity=6, metric="dimacs")).per_unit
-    with pytest.raises(EngineError, match="too large"):
+    with pytest.raises(NdsError, match="too large"):
         Ticks(Problem(coordinates=SQUARE * 1e200, demand=DEMAND, capacity=6)).per_unit
 
 

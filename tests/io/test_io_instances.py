@@ -96,17 +96,39 @@ def test_unknown_metric():
     assert str(caught.value) == "unknown metric 'euclid' (known: auto, none, round, trunc, dimacs, exact)"
 
 
-def test_unknown_remark_is_a_warning(tmp_path):
+def test_remarks_are_ignored(tmp_path):
     path = put(tmp_path, TOY.replace("CAPACITY : 10\n", "CAPACITY : 10\nBEST_KNOWN : 32\nAUTHOR : me\n"))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        problem = read(path)
-    assert [(w.category, str(w.message)) for w in caught] == [
-        (NdsWarning, f"{path}:7: BEST_KNOWN: unknown field, ignored"),
-        (NdsWarning, f"{path}:8: AUTHOR: unknown field, ignored"),
-    ]
-    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(read(path).demand, [0, 3, 4, 5, 6])
+
+
+@pytest.mark.parametrize("name", ["MAXDISTANCE", "FLEETSIZE", "SERVICETIME", "OPENVRP", "VEHICULES", "WEATHER"])
+def test_unknown_field_is_refused_unless_it_is_ignored(tmp_path, name):
+    path = put(tmp_path, TOY.replace("CAPACITY : 10\n", f"CAPACITY : 10\n{name.lower()} : 3\n"))
+    with pytest.raises(InstanceError) as caught:
+        read(path)
+    reason = f"unknown, it may state a constraint (--ignore-field {name} ignores it)"
+    assert str(caught.value) == f"{path}:7: {name}: {reason}"
+    with pytest.warns(NdsWarning) as warned:
+        problem = read(path, ignore_fields=["other", name.title()])
+    assert [str(w.message) for w in warned] == [f"{path}:7: {name}: ignored, as asked"]
+    assert warned[0].filename == __file__
     same(problem.demand, [0, 3, 4, 5, 6])
+
+
+@pytest.mark.parametrize("name", ["PICKUP", "PICKUP_SECTION"])
+def test_unknown_section_is_refused_unless_it_is_ignored(tmp_path, name):
+    path = put(tmp_path, TOY.replace("DEPOT_SECTION", "PICKUP_SECTION\n2 7\nDEPOT_SECTION"))
+    with pytest.raises(InstanceError, match=r"PICKUP_SECTION: states a constraint .*--ignore-field PICKUP_SECTION"):
+        read(path)
+    with pytest.warns(NdsWarning, match="PICKUP_SECTION: ignored, as asked"):
+        assert read_set(path, ignore_fields=[name])[0].customers == 4
+
+
+def test_what_is_read_cannot_be_ignored(tmp_path):
+    with pytest.raises(InstanceError, match="CAPACITY: is a field that is read, it cannot be ignored"):
+        read(put(tmp_path, TOY), ignore_fields=["capacity"])
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ndsvrp.errors import InstanceError
 from ndsvrp.io import read, read_set
+from ndsvrp.io.files import check_name, exists, read_bytes
 from ndsvrp.problem import Problem
 
 SUFFIXES = (".vrp", ".txt")
@@ -21,10 +23,11 @@ class Case:
     name: str  #: `0003` in an `.npz` set, the file's stem otherwise
     path: str
     index: int | None  #: position within an `.npz` set
+    ignore_fields: tuple[str, ...] = ()  #: of `ndsvrp.read`
 
     def load(self) -> Problem:
         """Read the problem, with the rounding convention of its file."""
-        return read(self.path, index=self.index)
+        return read(self.path, index=self.index, ignore_fields=self.ignore_fields)
 
     def digest(self) -> str:
         """Return a short digest of the file."""
@@ -33,23 +36,29 @@ class Case:
 
 @cache
 def _digest(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+    return hashlib.sha256(read_bytes(path)).hexdigest()[:12]
 
 
-def find_cases(set_path: str | Path, instances: str | None = None) -> list[Case]:
+def find_cases(set_path: str | Path, instances: str | None = None, ignore_fields: Sequence[str] = ()) -> list[Case]:
     """Return the instances of a set that `instances` selects (all by default), in order."""
     path = Path(set_path)
-    if path.suffix == ".npz" and path.is_file():
+    check_name(path)
+    if path.suffix == ".npz" and exists(path):
         names = [f"{i:04d}" for i in range(len(read_set(path)))]
         return [Case(path.stem, names[i], str(path.resolve()), i) for i in select(instances, names)]
-    found = path.iterdir() if path.is_dir() else path.parent.glob(path.name)
+    try:
+        found = list(path.iterdir() if path.is_dir() else path.parent.glob(path.name))
+    except (OSError, ValueError, NotImplementedError, re.error) as error:  # of a name or pattern that is none
+        raise InstanceError(f"cannot be read ({error})", file=str(set_path)) from None
     files = sorted((file for file in found if file.suffix in SUFFIXES), key=lambda file: _natural(file.stem))
     if not files:
         kinds = " or ".join(SUFFIXES)
         raise InstanceError(f"no .npz set, no folder and no pattern that finds {kinds} files", file=str(set_path))
     names = [file.stem for file in files]
     folder = files[0].resolve().parent.name
-    return [Case(folder, names[i], str(files[i].resolve()), None) for i in select(instances, names)]
+    return [
+        Case(folder, names[i], str(files[i].resolve()), None, tuple(ignore_fields)) for i in select(instances, names)
+    ]
 
 
 def select(text: str | None, names: list[str]) -> list[int]:

@@ -1,5 +1,6 @@
 """Result rows as a table."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -7,6 +8,7 @@ from statistics import fmean
 from rich.table import Table
 
 from ndsvrp.bench.rows import Row
+from ndsvrp.text import printable
 
 SHARED = 0.95  # a run with less CPU time than this share of its seconds had to share its core
 
@@ -71,7 +73,8 @@ def table(rows: Sequence[Row]) -> Table:
     for i, line in enumerate(lines):
         last = i + 1 == len(lines) or (lines[i + 1].set, lines[i + 1].budget) != (line.set, line.budget)
         result.add_row(
-            line.set, line.solver, f"{line.budget:g} s", _cell(line.cost, ".4f" if (line.cost or 0) < 1000 else ".1f"),
+            printable(line.set), printable(line.solver), f"{line.budget:g} s",
+            _cell(line.cost, ".4f" if (line.cost or 0) < 1000 else ".1f"),
             _cell(line.to_first, "+.2f", "%"), _cell(line.to_best_known, "+.2f", "%"), _cell(line.seconds, ".1f", " s"),
             f"{line.solved}/{line.runs}", end_section=last,
         )  # fmt: skip
@@ -93,7 +96,7 @@ def _caption(rows: Sequence[Row], lines: Sequence[Line]) -> str:
         notes.append(f"{len(errors)} failed, the last {row['solver']} on {row['instance']}: {row['error']}")
     for reason in dict.fromkeys(row["skipped"] for row in rows if "skipped" in row):
         notes.append(reason)
-    return "\n".join(notes)
+    return "\n".join(map(printable, notes))
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -101,6 +104,8 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _gap(cost: float, reference: float) -> float:
+    if reference == 0:
+        return 0.0 if cost == 0 else math.inf
     return 100.0 * (cost - reference) / reference
 
 

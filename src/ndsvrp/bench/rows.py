@@ -1,5 +1,6 @@
 """Result rows: one JSON object per line, appended and never edited."""
 
+import io
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -8,8 +9,11 @@ from typing import Any
 
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.environment import environment
+from ndsvrp.io.files import exists, read_bytes, read_text, refused
+from ndsvrp.io.tables import parse_json
 
 Row = dict[str, Any]
+_TEXT, _NUMBER = (str,), (int, float)
 
 KEY = ("set", "instance", "data", "solver", "solver_version", "seed", "budget", "threads", "hardware")
 """The identity of a run. A run with the same key is not repeated, unless its row has an error.
@@ -17,6 +21,15 @@ KEY = ("set", "instance", "data", "solver", "solver_version", "seed", "budget", 
 `data` is a digest of the instance's file. `solver_version` is a digest of the code for the solvers of this package, and
 the release for others. Of `hardware` only the processor counts, or the GPU if the run used one.
 """
+
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "set": _TEXT, "instance": _TEXT, "data": _TEXT, "solver": _TEXT, "solver_version": _TEXT, "seed": (int,),
+    "budget": _NUMBER, "threads": (int,), "hardware": (dict,), "feasible": (bool, type(None)), "cost": _NUMBER,
+    "seconds": _NUMBER, "cpu_seconds": _NUMBER, "gap": (int, float, type(None)), "error": _TEXT, "skipped": _TEXT,
+}  # fmt: skip
+"""What tables read of a row."""
+SOLVED = ("feasible", "seconds", "cpu_seconds", "gap")  # those that a row with a cost has
 
 
 def key(row: Row) -> tuple[Any, ...]:
@@ -27,10 +40,9 @@ def key(row: Row) -> tuple[Any, ...]:
 
 def read_rows(file: str | Path) -> list[Row]:
     """Return all rows of a file; none if it does not exist. An incomplete last line, as after a crash, is skipped."""
-    path = Path(file)
-    if not path.exists():
+    if not exists(file):
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = read_text(file, may_be_empty=True).split("\n")
     if not lines[-1] or _is_cut_off(lines[-1]):
         lines.pop()
     rows = []
@@ -38,6 +50,8 @@ def read_rows(file: str | Path) -> list[Row]:
         row = _parse(line)
         if row is None or not set(KEY) <= row.keys():
             raise InstanceError("not a result row", file=str(file), line=number)
+        if wrong := _mistyped(row):
+            raise InstanceError(f"not a result row, {wrong} is missing or of another type", file=str(file), line=number)
         rows.append(row)
     return rows
 
@@ -45,16 +59,25 @@ def read_rows(file: str | Path) -> list[Row]:
 def append_row(file: str | Path, row: Row) -> None:
     """Append one line in one write, in place of an incomplete last line."""
     path = Path(file)
-    path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(row, allow_nan=False) + "\n"
-    with path.open("a+b") as stream:
-        stream.seek(0)
-        whole, newline, rest = stream.read().rpartition(b"\n")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = read_bytes(path, may_be_empty=True) if path.exists() else b""
+        whole, newline, rest = before.rpartition(b"\n")
+        keep = len(before)
         if _is_cut_off(rest.decode(errors="replace")):
-            stream.truncate(len(whole + newline))
+            keep = len(whole + newline)
         elif rest:
             line = "\n" + line
-        stream.write(line.encode())
+        with path.open("ab", buffering=0) as stream:
+            stream.truncate(keep)
+            try:
+                _write_all(stream, line.encode())
+            except OSError:
+                stream.truncate(keep)  # no half of a row
+                raise
+    except OSError as error:
+        raise refused("written", path, error) from None
 
 
 def record(
@@ -72,12 +95,29 @@ def record(
     return taken
 
 
+def _write_all(stream: io.RawIOBase, data: bytes) -> None:
+    while data:  # a disk may be full after a part
+        data = data[stream.write(data) or 0 :]
+
+
 def _parse(line: str) -> Row | None:
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError:
+        row = parse_json(line)
+    except InstanceError:
         return None
     return row if isinstance(row, dict) else None
+
+
+def _mistyped(row: Row) -> str | None:
+    """Return the first field that tables cannot use, if there is one."""
+    for name, types in TYPES.items():
+        if name in row and (not isinstance(row[name], types) or (isinstance(row[name], bool) and bool not in types)):
+            return name
+    missing = [name for name in SOLVED if name not in row] if "cost" in row else ()
+    if missing or (row.get("feasible") and "cost" not in row):
+        return missing[0] if missing else "cost"
+    processor = row["hardware"].get("gpu") or row["hardware"].get("cpu")
+    return None if isinstance(processor, str) else "hardware"
 
 
 def _is_cut_off(line: str) -> bool:

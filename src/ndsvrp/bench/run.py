@@ -4,6 +4,7 @@ The solvers of this package may also run on a GPU, with several instances per pr
 """
 
 import json
+import math
 import os
 import queue
 import subprocess
@@ -44,20 +45,22 @@ def run(
     progress: Progress | None = None,
     request: Request = DEFAULT,
     together: int = 1,
+    ignore_fields: Sequence[str] = (),
 ) -> list[Row]:
     """Run every solver on every chosen instance. Return a row for each, those found in `out` included.
 
     Solvers take turns on each instance, so that other load of the machine affects all of them. With `out`, rows are
     appended when their process ends (on a GPU after up to 16 instances), and a run that is in the file (`rows.KEY`) is
     not repeated. `request` and `together` are for the solvers of this package; their name in the rows says so.
+    For `ignore_fields` see `ndsvrp.read`.
     """
-    if time <= 0:
+    if not 0 < time < math.inf:
         raise InstanceError(f"{time:g} is not a number of seconds", field="time")
     if request.device == "cuda" and jobs > 1:
         raise InstanceError("runs on a GPU follow each other", field="jobs")
     cores = _cores(jobs)
     same: Row = {"seed": seed, "budget": float(time), "threads": 1, **environment()}
-    tasks = _tasks(find_cases(set_path, instances), solvers, request, together, same)
+    tasks = _tasks(find_cases(set_path, instances, ignore_fields), solvers, request, together, same)
     present = {key(row): row for row in read_rows(out)} if out is not None else {}  # the last row of every run
     rows: dict[tuple[Any, ...], Row] = {}
     waiting = []

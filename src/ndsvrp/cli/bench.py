@@ -10,10 +10,10 @@ import typer
 from ndsvrp.bench import GPU_PARTS
 from ndsvrp.bench.solvers import DEFAULT, KNOWN
 from ndsvrp.cli.formatting import console, say
-from ndsvrp.cli.options import RowFile, option, request_option
+from ndsvrp.cli.options import IgnoreField, RowFile, option, request_option
 from ndsvrp.cli.solve import parse_changes
-from ndsvrp.errors import InstanceError, NdsError
-from ndsvrp.io.files import check_writable
+from ndsvrp.errors import NdsError
+from ndsvrp.io.files import check_writable, exists, read_bytes, refused
 from ndsvrp.search.planning import DEVICES, RUINS
 from ndsvrp.text import number
 
@@ -43,6 +43,7 @@ def run_command(
     model: Annotated[str | None, request_option("model", "NAME|PATH", _OWN)] = None,
     chains: Annotated[int | None, request_option("chains", "N", _OWN, min=1)] = None,
     changes: Annotated[list[str] | None, option("NAME=VALUE", "Change a search setting.", "--set", panel=_OWN)] = None,
+    ignore_field: IgnoreField = None,
 ) -> None:
     """Run solvers side by side on a set, each run in its own process on one core.
 
@@ -60,7 +61,10 @@ def run_command(
     request = replace(
         DEFAULT, device=device, ruin=ruin, model=model, chains=chains, settings=parse_changes(changes or [])
     )
-    rows = run(set_path, solvers.split(","), time, instances, seed, out, jobs, _print_row, request, together)
+    rows = run(
+        set_path, solvers.split(","), time, instances, seed, out, jobs, _print_row, request, together,
+        ignore_field or (),
+    )  # fmt: skip
     console().print(table(rows))
     if any(not row.get("feasible") and "skipped" not in row for row in rows):
         raise typer.Exit(3)
@@ -158,7 +162,7 @@ def gpu_command(
 
 
 def _count(word: str) -> int:
-    if not (word.isascii() and word.isdecimal() and int(word) > 0):
+    if not (word.isascii() and word.isdecimal() and len(word) <= 9 and int(word) > 0):
         raise NdsError(f"--sizes: '{word}' is not a number of customers")
     return int(word)
 
@@ -174,9 +178,11 @@ def _prepare(out: Path | None) -> None:
         return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InstanceError(f"cannot be written ({error.strerror})", file=str(out)) from None
+    except (OSError, ValueError) as error:
+        raise refused("written", out, error) from None
     check_writable(out)
+    if exists(out):
+        read_bytes(out, may_be_empty=True)  # raises for a device
 
 
 def _print_row(done: int, total: int, row: dict[str, Any]) -> None:

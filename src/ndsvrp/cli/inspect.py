@@ -10,8 +10,8 @@ import typer
 
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.check import check
-from ndsvrp.cli.formatting import cost_of, headline, metric_reason, print_facts
-from ndsvrp.cli.options import Index, InstanceFile, Round
+from ndsvrp.cli.formatting import cost_of, headline, metric_reason, print_facts, say
+from ndsvrp.cli.options import IgnoreField, Index, InstanceFile, Round
 from ndsvrp.constraints import CONSTRAINTS
 from ndsvrp.constraints.base import Facts
 from ndsvrp.errors import NdsError
@@ -20,6 +20,8 @@ from ndsvrp.io.sol import matches_cost
 from ndsvrp.problem import Problem
 from ndsvrp.text import number, spread
 from ndsvrp.variants import variant_of
+
+DESCRIBED = 1000  # instances of a set
 
 
 def check_command(
@@ -31,6 +33,7 @@ def check_command(
     ] = None,
     round_: Round = "auto",
     index: Index = None,
+    ignore_field: IgnoreField = None,
 ) -> None:
     """Check a solution: its cost, everything it violates, the gap to the best known cost.
 
@@ -38,7 +41,7 @@ def check_command(
     """
     if best is not None and not 0 < best < math.inf:
         raise NdsError(f"--best: {best:g} is not a cost to compare with")
-    problem = read(file, round_, index)
+    problem = read(file, round_, index, ignore_fields=ignore_field or ())
     routes, written = read_solution(solution)
     report = check(problem, routes)
     agrees = written is None or matches_cost(written, report.cost, problem.metric)
@@ -60,19 +63,28 @@ def check_command(
         facts.append(("distance", cost_of(report.distance, problem.metric)))
         facts.append(("lost prizes", cost_of(report.lost_prizes, problem.metric)))
     facts += [("routes", f"{len(routes.routes):,}"), ("unserved", f"{len(report.unserved):,}")]
-    print(headline(problem, round_))
+    say(headline(problem, round_))
     print_facts(facts)
     if not (report.feasible and agrees):
         raise typer.Exit(3)
 
 
-def info_command(file: InstanceFile, round_: Round = "auto", index: Index = None) -> None:
-    """Describe an instance; without --index, all instances of an .npz set."""
-    problems = read_set(file, round_) if index is None else [read(file, round_, index)]
-    first = problems[0]
+def info_command(
+    file: InstanceFile, round_: Round = "auto", index: Index = None, ignore_field: IgnoreField = None
+) -> None:
+    """Describe an instance; without --index, the instances of an .npz set, up to a thousand."""
+    ignored = ignore_field or ()
+    instances = (
+        read_set(file, round_, ignore_fields=ignored)
+        if index is None
+        else [read(file, round_, index, ignore_fields=ignored)]
+    )
+    problems, first = instances[:DESCRIBED], instances[0]
     facts = [("name", first.name)]
-    if len(problems) > 1:
-        facts = [("instances", f"{len(problems):,}, {first.name} … {problems[-1].name}")]
+    if len(instances) > 1:
+        facts = [("instances", f"{len(instances):,}, {first.name} … {instances[-1].name}")]
+    if len(instances) > len(problems):
+        facts.append(("described", f"the first {len(problems):,}"))
     variant = variant_of(first)
     constraints = ", ".join(sorted(constraint.name for constraint in variant.constraints))
     facts += [

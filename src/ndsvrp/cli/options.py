@@ -37,4 +37,12 @@ Round = Annotated[
     ),
 ]
 Index = Annotated[int | None, option("I", "Index of the instance in an .npz set, from 0.", "--index", min=0)]
+IgnoreField = Annotated[
+    list[str] | None,
+    option(
+        "NAME",
+        "Read a VRPLIB file without this field or section, which is unknown and may state a constraint; repeatable.",
+        "--ignore-field",
+    ),
+]
 RowFile = Annotated[Path | None, option("FILE.jsonl", "Append a row per measurement.")]

@@ -4,6 +4,7 @@ Every set is compared with 256 instances of its variant and size, generated with
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def statistics(problem: Problem) -> Row:
     return row
 
 
-def averages(problems: list[Problem]) -> dict[str, tuple[float, float]]:
+def averages(problems: Sequence[Problem]) -> dict[str, tuple[float, float]]:
     """Return the mean over the instances and its standard error, for every statistic."""
     rows = [statistics(problem) for problem in problems]
     columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}

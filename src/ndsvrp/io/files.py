@@ -1,4 +1,4 @@
-"""Reading and writing of files: errors in one line, and no half-written files."""
+"""Reading and writing of files: one guard for everything that is opened, and no half-written files."""
 
 import os
 import secrets
@@ -7,37 +7,40 @@ from pathlib import Path
 
 from ndsvrp.errors import InstanceError
 
-MAX_BYTES = 256 * 2**20  # far larger than any published instance
+MIB = 2**20
+MAX_BYTES = 256 * MIB  # far larger than any published instance, solution or model
+MAX_SETTINGS = 64 * 2**10  # of a training configuration
 
 PathLike = str | os.PathLike[str]
 
 
-def check_readable(path: PathLike) -> None:
-    """Raise unless `path` is a regular file of a sensible size."""
+def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes. Pipes, devices and folders are refused."""
+    check_name(path)
     try:
-        status = Path(path).stat()
+        with open(path, "rb", opener=_open_at_once) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise InstanceError("is not a regular file", file=str(path))
+            if status.st_size > limit:
+                raise InstanceError(
+                    f"is {_size(status.st_size)} large, more than the {_size(limit)} read", file=str(path)
+                )
+            data = file.read(status.st_size)  # no more, if it grows meanwhile
     except FileNotFoundError:
         raise InstanceError("no such file", file=str(path)) from None
+    except IsADirectoryError:
+        raise InstanceError("is a directory, not a file", file=str(path)) from None
     except (OSError, ValueError) as error:
-        raise _refused("read", path, error) from None
-    if stat.S_ISDIR(status.st_mode):
-        raise InstanceError("is a directory, not a file", file=str(path))
-    if not stat.S_ISREG(status.st_mode):
-        raise InstanceError("is not a regular file", file=str(path))
-    if status.st_size == 0:
+        raise refused("read", path, error) from None
+    if not data and not may_be_empty:
         raise InstanceError("is empty", file=str(path))
-    if status.st_size > MAX_BYTES:
-        size = status.st_size / 2**20
-        raise InstanceError(f"is {size:,.0f} MiB large, more than the {MAX_BYTES // 2**20} MiB read", file=str(path))
+    return data
 
 
-def read_text(path: PathLike) -> str:
-    """Return the text of a UTF-8 file, with plain newlines."""
-    check_readable(path)
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise _refused("read", path, error) from None
+def read_text(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False) -> str:
+    """Return the text of a UTF-8 file, with plain newlines. For the guard see `read_bytes`."""
+    data = read_bytes(path, limit, may_be_empty=may_be_empty)
     if b"\0" in data:
         raise InstanceError("is not a text file", file=str(path))
     try:
@@ -46,13 +49,16 @@ def read_text(path: PathLike) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         what = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
         raise InstanceError(what, file=str(path), line=line) from None
-    if not text.strip():
+    if not text.strip() and not may_be_empty:
         raise InstanceError("is empty", file=str(path))
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_atomic(path: PathLike, data: bytes) -> None:
-    """Write a file completely or not at all: a temporary file beside it is renamed."""
+    """Write a file completely or not at all: a temporary file beside it is renamed.
+
+    A file that is replaced keeps its mode; the mode of a new one follows the umask.
+    """
     try:
         if _is_device(path):
             Path(path).write_bytes(data)
@@ -60,9 +66,11 @@ def write_atomic(path: PathLike, data: bytes) -> None:
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise IsADirectoryError(0, "Is a directory")
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        temporary = target.with_name(f".nds-{secrets.token_hex(8)}.tmp")  # short: fits if the target's name does
         try:
             with temporary.open("xb") as file:
+                if target.exists():
+                    os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -71,19 +79,51 @@ def write_atomic(path: PathLike, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise _refused("written", path, error) from None
+        raise refused("written", path, error) from None
 
 
 def check_writable(path: PathLike) -> None:
     """Raise if `path` cannot be written, before a long search starts."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise InstanceError("cannot be written (Is a directory)", file=str(path))
-    if not _is_device(path) and not target.parent.is_dir():
-        raise InstanceError("cannot be written (No such directory)", file=str(path))
-    place = Path(path) if _is_device(path) else target.parent
-    if not os.access(place, os.W_OK):
+    check_name(path)
+    try:
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise InstanceError("cannot be written (Is a directory)", file=str(path))
+        is_device = _is_device(path)
+        if not is_device and not target.parent.is_dir():
+            raise InstanceError("cannot be written (No such directory)", file=str(path))
+        places = [Path(path)] if is_device else [target.parent, *([target] if target.exists() else [])]
+    except (OSError, ValueError) as error:  # a name that is too long, or with a NUL
+        raise refused("written", path, error) from None
+    if not all(os.access(place, os.W_OK) for place in places):
         raise InstanceError("cannot be written (Permission denied)", file=str(path))
+
+
+def check_name(path: PathLike) -> None:
+    """Raise unless the name is UTF-8 text, which results can state."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        raise InstanceError("the name of the file is not UTF-8 text", file=str(path)) from None
+
+
+def exists(path: PathLike) -> bool:
+    """Return whether there is a file or folder; False for a name that no file can have."""
+    try:
+        return Path(path).exists()
+    except OSError:  # too long
+        return False
+
+
+def refused(verb: str, path: PathLike, error: OSError | ValueError) -> InstanceError:
+    """Return the error of a file that could not be read or written."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return InstanceError(f"cannot be {verb} ({reason})", file=str(path))
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting for the writer of a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _is_device(path: PathLike) -> bool:
@@ -91,6 +131,5 @@ def _is_device(path: PathLike) -> bool:
     return Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir()
 
 
-def _refused(verb: str, path: PathLike, error: OSError | ValueError) -> InstanceError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return InstanceError(f"cannot be {verb} ({reason})", file=str(path))
+def _size(count: int) -> str:
+    return f"{count / MIB:,.0f} MiB" if count >= MIB else f"{count / 2**10:,.0f} KiB"

@@ -50,9 +50,10 @@ def read_matrix(outline: Outline, n: int) -> Floats:
     if layout.value == "FULL_MATRIX":
         matrix = _numbers(section, n * n, n, layout.value).reshape(n, n)
     else:
+        numbers = _numbers(section, n * (n + 1 if "DIAG" in layout.value else n - 1) // 2, n, layout.value)
         rows, columns = TRIANGLES[layout.value](n)
         matrix = np.zeros((n, n))
-        matrix[rows, columns] = matrix[columns, rows] = _numbers(section, len(rows), n, layout.value)
+        matrix[rows, columns] = matrix[columns, rows] = numbers
     np.fill_diagonal(matrix, 0.0)
     return matrix
 
@@ -66,6 +67,7 @@ def line_of_row(outline: Outline, node: int, n: int) -> int:
 
 
 def _numbers(section: Section, expected: int, n: int, layout: str) -> Floats:
+    """Return the numbers of a section. They are counted before anything of the size of the matrix is allocated."""
     count = sum(len(row.words) for row in section.rows)
     if count != expected:
         line = section.rows[-1].line if section.rows else section.line

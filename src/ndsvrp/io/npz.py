@@ -9,52 +9,80 @@ The constraint records name the arrays: `Field.arrays`.
 """
 
 import io
+import math
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.constraints import FIELDS, Field
 from ndsvrp.errors import InstanceError
-from ndsvrp.io.files import PathLike, check_readable, write_atomic
+from ndsvrp.io.files import MIB, PathLike, read_bytes, write_atomic
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
+from ndsvrp.text import printable
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 REQUIRED = ("depot_xy", "node_xy", *(name for field in FIELDS if field.required for name in field.arrays))
 KNOWN = tuple(dict.fromkeys((*REQUIRED, *(name for field in FIELDS for name in field.arrays))))
-MAX_UNPACKED = 2 * 2**30
+MAX_UNPACKED = 512 * MIB
+CHECKED = 1000  # instances of a set that are built at once, so that a bad one is refused before a search
 
 
 def read_arrays(path: PathLike) -> Arrays:
     """Return the arrays of a set, with names and shapes checked."""
-    file = str(path)
-    check_readable(path)
-    arrays: Arrays = {}
+    data = io.BytesIO(read_bytes(path))
     try:
-        with zipfile.ZipFile(path) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > MAX_UNPACKED:
-            raise InstanceError(f"unpacks to {unpacked / 2**20:,.0f} MiB, too large", file=file)
-        with np.load(path, allow_pickle=False) as archive:
-            for name in archive.files:
-                arrays[name] = archive[name]
-    except zipfile.BadZipFile:
-        raise InstanceError("is not an .npz archive, or a damaged one", file=file) from None
-    except (ValueError, EOFError, OSError, MemoryError, NotImplementedError, zlib.error) as error:
-        if isinstance(error, ValueError) and "pickle" in str(error):
-            raise InstanceError("holds pickled objects, which are not read", file=file) from None
-        raise InstanceError(f"cannot be read ({error})", file=file) from None
-    try:
+        arrays = _unpack(data)
         _check_arrays(arrays)
     except InstanceError as error:
-        raise error.located(file) from None
+        raise error.located(str(path)) from None
     return arrays
+
+
+def _unpack(data: io.BytesIO) -> Arrays:
+    try:
+        with zipfile.ZipFile(data) as archive:
+            entries = archive.infolist()
+            if (unpacked := sum(entry.file_size for entry in entries)) > MAX_UNPACKED:
+                raise InstanceError(f"unpacks to {unpacked / MIB:,.0f} MiB, too large")
+            arrays: Arrays = {}
+            for entry in entries:
+                name = entry.filename.removesuffix(".npy")
+                if name in arrays:
+                    raise InstanceError("given twice", field=printable(name))
+                with archive.open(entry) as member:
+                    content = member.read(entry.file_size + 1)
+                arrays[name] = _array(content)
+            return arrays
+    except InstanceError:
+        raise
+    except zipfile.BadZipFile:
+        raise InstanceError("is not an .npz archive, or a damaged one") from None
+    except Exception as error:  # damaged archives and arrays: zipfile, its decompressors and numpy raise anything
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise InstanceError(f"cannot be read ({reason})") from None
+
+
+def _array(content: bytes) -> npt.NDArray[Any]:
+    """Return the array in the bytes of an `.npy` file. Its header is compared with its size before memory is taken."""
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    else:  # 3.0 is for names of fields, which numbers have not
+        shape, _, dtype = np.lib.format.read_array_header_2_0(file)
+    if dtype.hasobject:
+        raise InstanceError("holds pickled objects, which are not read")
+    if math.prod(shape) * dtype.itemsize != len(content) - file.tell():
+        raise ValueError(f"an array of shape {shape} in {len(content)} bytes")
+    file.seek(0)
+    array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    return array
 
 
 def build(path: PathLike, arrays: Arrays, index: int, metric: Metric) -> Problem:
@@ -71,6 +99,31 @@ def build(path: PathLike, arrays: Arrays, index: int, metric: Metric) -> Problem
         return Problem(**fields)
     except InstanceError as error:
         raise error.located(f"{path}[{index}]") from None
+
+
+class ProblemSet(Sequence[Problem]):
+    """The instances of a set. Those beyond the first thousand are built, and checked, when they are asked for."""
+
+    def __init__(self, path: PathLike, metric: Metric) -> None:
+        self._path, self._metric = path, metric
+        self._arrays = read_arrays(path)
+        self._first = [self._build(index) for index in range(min(CHECKED, len(self)))]
+
+    def __len__(self) -> int:
+        return len(self._arrays["capacity"])
+
+    @overload
+    def __getitem__(self, index: int) -> Problem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Problem]: ...
+    def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        position = range(len(self))[index]
+        return self._first[position] if position < len(self._first) else self._build(position)
+
+    def _build(self, index: int) -> Problem:
+        return build(self._path, self._arrays, index, self._metric)
 
 
 def write_set(path: PathLike, problems: Sequence[Problem]) -> None:
@@ -123,7 +176,8 @@ def _check_arrays(arrays: Arrays) -> None:
             raise InstanceError("missing", field=name)
     for name in arrays:
         if name not in KNOWN:
-            raise InstanceError(f"unknown array, it may state a constraint (known: {', '.join(KNOWN)})", field=name)
+            what = f"unknown array, it may state a constraint (known: {', '.join(KNOWN)})"
+            raise InstanceError(what, field=printable(name))
     for field in FIELDS:
         for name, other in zip(field.arrays, reversed(field.arrays), strict=True):
             if name in arrays and other not in arrays:

@@ -17,7 +17,7 @@ from ndsvrp.errors import InstanceError
 from ndsvrp.io.tokens import shown
 
 _SECTION = re.compile(r"([A-Za-z]\w{0,50})_SECTION\s*:?", re.ASCII | re.IGNORECASE)
-_FIELD = re.compile(r"([A-Za-z][\w -]{0,50}?)\s*:\s*(.*)", re.ASCII)
+_NAME = re.compile(r"[A-Za-z][\w -]{0,50}", re.ASCII)
 
 
 class Field(NamedTuple):
@@ -83,6 +83,7 @@ def outline(text: str) -> Outline:
     section: Section | None = None
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()
+        head, colon, value = line.partition(":")
         if not line or line.startswith("#"):
             continue
         found.last_line = number
@@ -91,11 +92,11 @@ def outline(text: str) -> Outline:
         if match := _SECTION.fullmatch(line):
             section = Section(match[1].upper(), number)
             _add(found.sections, section.name, section, section.title, number)
-        elif match := _FIELD.fullmatch(line):
+        elif colon and _NAME.fullmatch(head := head.rstrip()):
             section = None
-            name = re.sub(r"[ -]+", "_", match[1].upper())
+            name = plain_name(head)
             if name != "COMMENT":
-                _add(found.fields, name, Field(match[2].strip(), number), name, number)
+                _add(found.fields, name, Field(value.strip(), number), name, number)
         elif section is not None:
             section.rows.append(Row(line.split(), number))
         else:
@@ -107,6 +108,11 @@ def outline(text: str) -> Outline:
             f"given as a field, too (line {found.fields[name].line})", field=f"{name}_SECTION", line=line_
         )
     return found
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a field as `Outline` has it."""
+    return re.sub(r"[ -]+", "_", name.strip().upper())
 
 
 def _add(entries: dict[str, _Entry], name: str, entry: _Entry, title: str, line: int) -> None:

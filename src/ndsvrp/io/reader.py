@@ -1,23 +1,29 @@
 """Read problems from files of any supported format."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.files import PathLike, read_text
-from ndsvrp.io.npz import build, read_arrays
+from ndsvrp.io.npz import ProblemSet, build, read_arrays
 from ndsvrp.io.solomon import is_solomon, read_solomon
 from ndsvrp.io.vrp import read_vrp
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 
 
-def read(path: PathLike, metric: str = "auto", index: int | None = None) -> Problem:
+def read(
+    path: PathLike, metric: str = "auto", index: int | None = None, *, ignore_fields: Iterable[str] = ()
+) -> Problem:
     """Read one instance: VRPLIB (`.vrp`), Solomon or Gehring–Homberger text, or one of an `.npz` set.
 
     `metric` says how lengths are rounded: a `Metric` value, or `auto`, which picks the convention of the file:
     EUC_2D without windows `round`, with windows `dimacs`; Solomon text `dimacs`; an explicit matrix `round` if all
     is whole, else `none`; `.npz` `none`. `problem.metric` is the chosen one. `index` (from 0) picks the instance
     of a set; a set with one instance does not need it.
+
+    A VRPLIB file with an unknown field or section is refused, because it may state a constraint, unless
+    `ignore_fields` names it.
     """
     picked = _metric(metric)
     if Path(path).suffix.lower() == ".npz":
@@ -31,20 +37,22 @@ def read(path: PathLike, metric: str = "auto", index: int | None = None) -> Prob
     text = read_text(path)
     if index not in (None, 0):
         raise InstanceError(f"no instance {index}, the file holds one (0)", file=str(path))
-    reader = read_solomon if _is_solomon(path, text) else read_vrp
     try:
-        return reader(text, picked, Path(path).stem, str(path))
+        if _is_solomon(path, text):
+            return read_solomon(text, picked, Path(path).stem, str(path))
+        return read_vrp(text, picked, Path(path).stem, str(path), ignore_fields)
     except InstanceError as error:
         raise error.located(str(path)) from None
 
 
-def read_set(path: PathLike, metric: str = "auto") -> list[Problem]:
-    """Read all instances of an `.npz` set; any other instance file is a set of one."""
+def read_set(path: PathLike, metric: str = "auto", *, ignore_fields: Iterable[str] = ()) -> Sequence[Problem]:
+    """Read all instances of an `.npz` set; any other instance file is a set of one.
+
+    Instances of a set beyond the first thousand are built, and checked, when they are asked for.
+    """
     if Path(path).suffix.lower() != ".npz":
-        return [read(path, metric)]
-    picked = _metric(metric) or Metric.NONE
-    arrays = read_arrays(path)
-    return [build(path, arrays, index, picked) for index in range(len(arrays["capacity"]))]
+        return [read(path, metric, ignore_fields=ignore_fields)]
+    return ProblemSet(path, _metric(metric) or Metric.NONE)
 
 
 def _metric(metric: str) -> Metric | None:

@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 
 def write_result(path: PathLike, result: Result) -> None:
     """Write a result as JSON, completely or not at all."""
-    text = json.dumps(plain(describe(result)), indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomic(path, (text + "\n").encode())
+    write_atomic(path, json_bytes(describe(result), indent=1))
+
+
+def json_bytes(value: Any, indent: int | None = None) -> bytes:
+    """Return a value as a JSON text in UTF-8, which ends with a newline."""
+    text = json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode(errors="backslashreplace")  # half of a surrogate pair: JSON escapes it in the same way
 
 
 def describe(result: Result) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from ndsvrp.io.tokens import count, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.solution import Solution
 
-_ROUTE = re.compile(r"route\s*#?\s*\d+\s*:(.*)", re.IGNORECASE)
-_COST = re.compile(r"cost\b\s*:?\s*(.*)", re.IGNORECASE)
-_REMARK = re.compile(r"[A-Za-z][\w ]*(:.*|\s\S.*)", re.ASCII)
+# Possessive quantifiers (*+) do not backtrack: a line takes linear time, whatever it holds.
+_ROUTE = re.compile(r"route\s*+#?+\s*+\d++\s*+:(.*)", re.IGNORECASE)
+_COST = re.compile(r"cost\b\s*+:?+\s*+(.*)", re.IGNORECASE)
+_REMARK = re.compile(r"[A-Za-z]\w*+[:\s].*", re.ASCII)
 
 
 def read_solution(path: PathLike) -> tuple[Solution, float | None]:

@@ -2,6 +2,8 @@
 
 import math
 
+from ndsvrp.text import printable
+
 
 def is_number(word: str) -> bool:
     """Return whether a word is a finite number."""
@@ -19,7 +21,7 @@ def count(word: str) -> int | None:
 def shown(text: str) -> str:
     """Return text for a one-line message: in quotes, shortened, unprintable characters escaped."""
     text = text if len(text) <= 40 else text[:40] + " …"
-    return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text) + "'"
+    return f"'{printable(text)}'"
 
 
 def amount(number: int, thing: str) -> str:

@@ -1,4 +1,4 @@
-"""Names in VRPLIB files that state an unsupported constraint: such a file is refused.
+"""Unknown names in VRPLIB files: remarks are ignored, anything else is refused, because it may state a constraint.
 
 Names that a constraint record reads never get here.
 """
@@ -19,23 +19,18 @@ _MEANINGS = {
     "RELOAD": "reloading",
 }
 
-#: words in a name that state a constraint or a part of the objective; all other unknown fields are remarks
-_WORDS = {
-    *_MEANINGS, "ALLOWED", "BREAK", "CAPACITIES", "CAPACITY", "CLUSTER", "CLUSTERS", "COMPATIBILITY", "COST", "COSTS",
-    "CTSP", "DEADLINE", "DEMAND", "DEMANDS", "DEPOT", "DRAFT", "DURATIONS", "EDGES", "END", "FIXED", "FLEET", "GROUP",
-    "GROUPS", "GVRP", "INCOMPATIBILITY", "LENGTH", "LIMIT", "MAX", "MAXIMUM", "MIN", "MINIMUM", "MTSP", "OPEN",
-    "OPTIONAL", "PENALTY", "PRECEDENCE", "PRIZE", "PROFIT", "RANGE", "REQUIRED", "RISK", "ROUTE", "ROUTES", "SCALE",
-    "SERVICE", "SET", "SETS", "SHIFT", "SKILL", "SKILLS", "SPEED", "SPLIT", "START", "TIME", "TIMES", "TOUR",
-    "TRAILER", "TRUCKS", "WAITING", "WEIGHT", "WINDOW", "WINDOWS",
+#: fields about the file, not about the problem
+REMARKS = {
+    "AUTHOR", "AUTHORS", "BEST_KNOWN", "BEST_KNOWN_SOLUTION", "BKS", "CONTACT", "CREATED", "CREATOR", "DATE",
+    "DESCRIPTION", "DOI", "EMAIL", "GENERATOR", "LICENSE", "NOTE", "NOTES", "OPTIMAL", "OPTIMAL_COST",
+    "OPTIMAL_VALUE", "REFERENCE", "REMARK", "REMARKS", "SOURCE", "URL", "VERSION",
 }  # fmt: skip
 
 
-def refusal(name: str) -> str | None:
-    """Return why a field or section of this name cannot be ignored; None if it is only a remark."""
-    words = name.split("_")
+def refusal(name: str, title: str) -> str:
+    """Return why a field or section cannot be ignored; `title` is its name in the file."""
+    hint = f"--ignore-field {title} ignores it"
     for word, meaning in _MEANINGS.items():
-        if word in words:
-            return f"states a constraint that is not supported ({meaning})"
-    if any(word in _WORDS for word in words):
-        return "may state a constraint, and is not known"
-    return None
+        if word in name.split("_"):
+            return f"states a constraint that is not supported ({meaning}; {hint})"
+    return f"unknown, it may state a constraint ({hint})"

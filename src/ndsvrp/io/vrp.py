@@ -8,6 +8,7 @@ the order of their numbers. With the depot as node 1, as usual, node i of the fi
 """
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ import numpy as np
 from ndsvrp.constraints import CAPACITY, CONSTRAINTS, FIELDS, Field
 from ndsvrp.errors import InstanceError, NdsWarning
 from ndsvrp.io.matrix import line_of_row, read_matrix
-from ndsvrp.io.outline import Outline, Section, outline
+from ndsvrp.io.outline import Outline, Section, outline, plain_name
 from ndsvrp.io.tokens import amount, count, is_number, shown
-from ndsvrp.io.unsupported import refusal
+from ndsvrp.io.unsupported import REMARKS, refusal
 from ndsvrp.metric import Floats, Metric
 from ndsvrp.problem import Problem
 from ndsvrp.variants import VARIANTS
@@ -34,10 +35,13 @@ TYPES = {name: variant.constraints - {CAPACITY} for variant in VARIANTS.values()
 WEIGHTS = ("EUC_2D", "EXPLICIT")
 
 
-def read_vrp(text: str, metric: Metric | None, name: str, file: str) -> Problem:
-    """Return the problem in the text of a VRPLIB file. `metric` None: see `conventional_metric`."""
+def read_vrp(text: str, metric: Metric | None, name: str, file: str, ignore_fields: Iterable[str] = ()) -> Problem:
+    """Return the problem in the text of a VRPLIB file. `metric` None: see `conventional_metric`.
+
+    `ignore_fields` names unknown fields and sections that are not refused.
+    """
     file_outline = outline(text)
-    _check_known(file_outline, file)
+    _check_known(file_outline, file, _ignored(ignore_fields))
     n = _whole(file_outline, "DIMENSION", at_least=2)
     tables = _tables(file_outline, n)
     explicit = _is_explicit(file_outline)
@@ -79,17 +83,23 @@ def _values(file_outline: Outline, field: Field, columns: dict[str, Floats], n: 
     return np.array([0.0] + [value] * (n - 1)) if field.columns else value  # one number for all customers
 
 
-def _check_known(file_outline: Outline, file: str) -> None:
-    """Refuse what may state an unsupported constraint. Ignore other unknown fields, with a warning."""
-    for name, section in file_outline.sections.items():
-        if name not in SECTIONS:
-            raise section.fault(refusal(name) or "unknown section, it may state a constraint")
-    for name, field in file_outline.fields.items():
-        if name in HEADERS:
-            continue
-        if (reason := refusal(name)) is not None:
-            raise InstanceError(reason, field=name, line=field.line)
-        warnings.warn(f"{file}:{field.line}: {name}: unknown field, ignored", NdsWarning, stacklevel=4)
+def _ignored(names: Iterable[str]) -> set[str]:
+    ignored = {plain_name(name).removesuffix("_SECTION") for name in names}
+    if read := sorted(ignored & (HEADERS | SECTIONS)):
+        raise InstanceError("is a field that is read, it cannot be ignored", field=read[0])
+    return ignored
+
+
+def _check_known(file_outline: Outline, file: str, ignored: set[str]) -> None:
+    """Refuse unknown fields and sections, which may state a constraint, unless they are remarks or ignored."""
+    unknown = [(name, section.title, section.line) for name, section in file_outline.sections.items()
+               if name not in SECTIONS]  # fmt: skip
+    unknown += [(name, name, field.line) for name, field in file_outline.fields.items()
+                if name not in HEADERS and name not in REMARKS]  # fmt: skip
+    for name, title, line in unknown:
+        if name.removesuffix("_SECTION") not in ignored:
+            raise InstanceError(refusal(name, title), field=title, line=line)
+        warnings.warn(f"{file}:{line}: {title}: ignored, as asked", NdsWarning, stacklevel=4)
     if "TYPE" in file_outline.fields:
         stated = TYPES[_choice(file_outline, "TYPE", tuple(TYPES))]
         for section_name in (c.fields[0].section for c in CONSTRAINTS if c in stated):

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ndsvrp.errors import CheckpointError
+from ndsvrp.errors import CheckpointError, NdsError
+from ndsvrp.io.files import exists
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import RuinRequest
 from ndsvrp.variants import variant_of
@@ -69,9 +70,11 @@ def names() -> list[str]:
 
 def find(model: str | Path) -> Path:
     """Return the file or folder of a model, given by name or path. `./NAME` is always a path."""
+    if not isinstance(model, str | Path):
+        raise NdsError(f"a model is given by its name or path, got {model!r}")
     if isinstance(model, str) and model in names():
         return FOLDER / f"{model}.safetensors"
-    if not Path(model).exists():
+    if not exists(model):
         known = f"those shipped are {', '.join(names())}" if names() else "none is shipped with this version"
         raise CheckpointError(f"{model}: no such file or folder, nor the name of a model ({known})")
     return Path(model)

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from ndsvrp.errors import CheckpointError, NdsError
 from ndsvrp.io.environment import environment
-from ndsvrp.io.files import read_text, write_atomic
+from ndsvrp.io.files import exists, read_bytes, write_atomic
 from ndsvrp.io.result import plain
+from ndsvrp.io.tables import read_json as read_table
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.inputs import input_names
 from ndsvrp.policy.network import Network
@@ -159,7 +160,7 @@ def read_model_file(file: Path) -> ModelFile:
     """Read the JSON of a model. `file`: NAME.safetensors, NAME.json, or the folder of a checkpoint or training run."""
     file = _locate(Path(file))
     described = file.with_suffix(".json")
-    if not described.exists() and file.with_suffix(".safetensors").exists():
+    if not exists(described) and exists(file.with_suffix(".safetensors")):
         raise CheckpointError(f"{file}: there is no {described.name} beside it, which says what the weights are")
     table = {"inputs": list(FIRST_INPUTS), **read_json(described, FORMAT)}
     require_fields(table, (*_HEAD, *(f.name for f in fields(ModelCard))), str(described))
@@ -177,11 +178,9 @@ def read_model_file(file: Path) -> ModelFile:
 def read_json(file: Path, newest_format: int) -> dict[str, Any]:
     """Return the table of a JSON file, if its format is known."""
     try:
-        table = json.loads(read_text(file))
+        table = read_table(file)
     except NdsError as error:
         raise CheckpointError(str(error)) from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise CheckpointError(f"{file}: is not JSON ({error})") from None
     if not isinstance(table, dict):
         raise CheckpointError(f"{file}: is not a table of fields")
     version = table.get("format")
@@ -205,13 +204,9 @@ def require_fields(table: Mapping[str, Any], known: tuple[str, ...], where: str)
 def read_tensors(file: Path, sha256: str) -> dict[str, Tensor]:
     """Return the tensors of a safetensors file, if its digest is this one."""
     try:
-        data = file.read_bytes()
-    except FileNotFoundError:
-        raise CheckpointError(f"{file}: no such file") from None
-    except OSError as error:
-        raise CheckpointError(f"{file}: cannot be read ({error.strerror})") from None
-    if not data:
-        raise CheckpointError(f"{file}: is empty")
+        data = read_bytes(file)
+    except NdsError as error:
+        raise CheckpointError(str(error)) from None
     if data[8:9] != b"{" and data[:1] in (b"\x80", b"P"):
         raise CheckpointError(f"{file}: is a pickle or an archive of one, which is never loaded")
     try:
@@ -266,7 +261,7 @@ def _locate(file: Path) -> Path:
     """Return the file of a model, which may be given by its folder."""
     if file.suffix in PICKLES:
         raise CheckpointError(f"{file}: is a pickle by its name, which is never loaded; models are .safetensors files")
-    if not file.is_dir():
+    if not (exists(file) and file.is_dir()):
         if file.suffix not in SUFFIXES:
             raise CheckpointError(f"{file}: is not a model: NAME.safetensors, NAME.json or the folder of a checkpoint")
         return file

@@ -4,14 +4,14 @@ A file may begin with `extends = "OTHER.toml"` (relative to itself) and state on
 `train` and `validation` are merged field by field. The list `data`, the curriculum, is replaced as a whole.
 """
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ndsvrp.errors import NdsError
+from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.generate.config import TEST_SEEDS, DepotPosition, Layout, choose
+from ndsvrp.io.tables import parse_toml, read_toml
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.records import documented, require_number, require_record, require_whole
 from ndsvrp.variants import VARIANTS
@@ -197,12 +197,7 @@ def _record(kind: Any, table: Any, name: str) -> Any:
 def _tables(file: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     if file.resolve() in seen:
         raise NdsError(f"{file}: extends itself")
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise NdsError(f"{file}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise NdsError(f"{file}: {error}") from None
+    tables = read_toml(file)
     if (base := tables.pop("extends", None)) is None:
         return tables
     if not isinstance(base, str):
@@ -223,8 +218,8 @@ def _change(text: str) -> dict[str, Any]:
     name, sign, value = text.partition("=")
     for line in (text, f"{name}='{value.strip()}'") if sign and name.count(".") == 1 else ():
         try:
-            return tomllib.loads(line)
-        except tomllib.TOMLDecodeError:
+            return parse_toml(line)
+        except InstanceError:
             pass
     raise NdsError(f"--set: '{text}' is not like train.batch=32")
 

@@ -1,0 +1,59 @@
+"""JSON and TOML from files that may be damaged or hostile: plain tables, or an error in one line."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+from ndsvrp.errors import InstanceError
+from ndsvrp.io.files import MAX_BYTES, MAX_SETTINGS, PathLike, read_text
+
+DEEPEST = 32  # tables within tables; those of this package have up to six
+LARGEST = 2**63
+
+
+def read_json(path: PathLike) -> Any:
+    """Return the value in a JSON file."""
+    return _parsed(json.loads, "JSON", read_text(path, MAX_BYTES), str(path))
+
+
+def read_toml(path: PathLike) -> dict[str, Any]:
+    """Return the tables of a TOML file."""
+    tables: dict[str, Any] = _parsed(tomllib.loads, "TOML", read_text(path, MAX_SETTINGS, may_be_empty=True), str(path))
+    return tables
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text, or raise InstanceError."""
+    return _parsed(json.loads, "JSON", text, None)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the tables of a TOML text, or raise InstanceError."""
+    tables: dict[str, Any] = _parsed(tomllib.loads, "TOML", text, None)
+    return tables
+
+
+def _parsed(parse: Callable[[str], Any], form: str, text: str, file: str | None) -> Any:
+    try:
+        value = parse(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
+        raise InstanceError(f"is not {form} ({error})", file=file) from None
+    _check(value, file)
+    return value
+
+
+def _check(value: Any, file: str | None) -> None:
+    """Refuse what later code could not print or walk through: deep nesting, and numbers that no field may have."""
+    level = [value]
+    for _ in range(DEEPEST):
+        if not level:
+            return
+        for entry in level:
+            if isinstance(entry, int) and not -LARGEST <= entry < LARGEST:
+                raise InstanceError(f"holds a whole number of {entry.bit_length()} bits, more than 64", file=file)
+        tables = [
+            entry.values() if isinstance(entry, dict) else entry for entry in level if isinstance(entry, dict | list)
+        ]
+        level = [entry for table in tables for entry in table]
+    raise InstanceError(f"nests tables more than {DEEPEST} deep", file=file)
