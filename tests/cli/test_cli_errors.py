@@ -145,8 +145,10 @@ def test_start_that_does_not_fit(refused, tmp_path):
 def test_warning_is_one_line(nds, tmp_path):
     file = tmp_path / "remark.vrp"
     file.write_text((DATA / "small/toy.vrp").read_text().replace("TYPE : CVRP", "TYPE : CVRP\nWEATHER : fine"))
-    answer = nds("info", file)
-    assert re.fullmatch(r"nds: warning: .*WEATHER.*\n", answer.stderr)
+    for command in (("info", file), ("check", file, DATA / "small/toy.sol"), ("solve", file, "--iterations", 1)):
+        assert "--ignore-field WEATHER" in nds(*command, code=2).stderr
+        answer = nds(*command, "--ignore-field", "other", "--ignore-field", "WEATHER")
+        assert re.match(r"nds: warning: .*WEATHER: ignored, as asked\n", answer.stderr)
 
 
 def test_a_bug_shows_itself(nds, monkeypatch):

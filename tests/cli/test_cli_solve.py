@@ -228,9 +228,9 @@ def test_interrupted_search_is_written(start_nds, nds, instance, tmp_path):
 def test_interrupted_set_keeps_what_is_done(start_nds, data, tmp_path):
     child = start_nds("solve", data / "sets/cvrp100.npz", "--time", 60, "--out", tmp_path / "out")
     child.stderr.readline()
-    child.send_signal(signal.SIGINT)
+    child.send_signal(signal.SIGTERM)
     stdout, _ = child.communicate(timeout=20)
-    assert child.returncode == 130
+    assert child.returncode == 143
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0000.sol", "summary.csv"]
     assert "mean cost" in stdout
 

@@ -150,7 +150,7 @@ def test_a_model_to_solve_with(nds: Any, run_file: Path, tmp_path: Path, data: P
 @pytest.mark.slow
 @pytest.mark.parametrize("quiet", [True, False])
 def test_interrupted(start_nds: Any, tmp_path: Path, quiet: bool) -> None:
-    """Ctrl-C: the batch is finished, a checkpoint written, and the exit code tells."""
+    """Ctrl-C or SIGTERM: the batch is finished, a checkpoint written, and the exit code tells."""
     file, out = tmp_path / "long.toml", tmp_path / "out"
     file.write_text(CONFIG.replace("instances = 8\n", "instances = 4000000\n").replace("every = 1", "every = 0"))
     child = start_nds("train", file, "--out", out, "--threads", 1, *(["-q"] if quiet else []))
@@ -158,14 +158,14 @@ def test_interrupted(start_nds: Any, tmp_path: Path, quiet: bool) -> None:
     while not ((out / "log.jsonl").exists() and '"kind": "batch"' in (out / "log.jsonl").read_text()):
         assert time.monotonic() < deadline and child.poll() is None
         time.sleep(0.05)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(signal.SIGTERM if quiet else signal.SIGINT)
     stdout, stderr = child.communicate(timeout=60)
     (checkpoint,) = out.glob("checkpoint-*")
     assert checkpoint.name in stdout.replace("\n", "")
     assert "Traceback" not in stderr
     assert rows(out)[-1]["stopped"] == "interrupted"
     assert int(checkpoint.name[-9:]) == rows(out)[-1]["instances"]
-    assert child.returncode == 130
+    assert child.returncode == (143 if quiet else 130)
 
 
 # --- errors ----------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_interrupted(start_nds: Any, tmp_path: Path, quiet: bool) -> None:
 
 def test_refused(refused: Any, run_file: Path, tmp_path: Path, nds: Any) -> None:
     no = tmp_path / "no"
-    assert refused(tmp_path / "no.toml") == f"{tmp_path}/no.toml: No such file or directory"
+    assert refused(tmp_path / "no.toml") == f"{tmp_path}/no.toml: no such file"
     assert refused(run_file, "--resume", no) == f"{no}: no such folder"
     assert refused(run_file, "--resume", no, "--out", tmp_path) == f"--resume goes on in {no}: --out is for a new run"
     assert refused(run_file, "--out", no, "--device", "tpu") == "unknown device 'tpu': one of auto, cpu, cuda"
@@ -205,3 +205,21 @@ def test_a_folder_that_cannot_be_written(refused: Any, run_file: Path, tmp_path:
     (tmp_path / "file").write_text("")
     assert str(tmp_path / "file") in refused(run_file, "--out", tmp_path / "file", "--threads", 1)
     assert str(tmp_path / "file") in refused(run_file, "--out", tmp_path / "file/run", "--threads", 1)
+
+
+def test_full_disk_under_the_log(refused: Any, run_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "log.jsonl").symlink_to("/dev/full")
+    assert refused(run_file, "--out", out) == f"{out}/log.jsonl: cannot be written (No space left on device)"
+
+
+def test_full_disk_under_a_checkpoint(nds: Any, run_file: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ndsvrp.io.files.os.fsync", full)
+    out = tmp_path / "run"
+    answer = nds("train", run_file, "--out", out, "--threads", 1, code=2)
+    assert answer.stderr.splitlines()[-1].endswith("cannot be written (No space left on device)")
+    assert [path.name for path in out.iterdir()] == ["log.jsonl"]

@@ -717,6 +717,7 @@ def test_asked_to_end(tmp_path: Path, how: Any) -> None:
     assert (outcome.stopped, outcome.checkpoint) == ("interrupted", tmp_path / "checkpoint-000000004")
     assert load_checkpoint(outcome.checkpoint).batches == 1
     assert log_of(tmp_path)[-1]["stopped"] == "interrupted"
+    assert outcome.signal == (signal.SIGINT if how is interrupt else signal.SIGTERM)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 

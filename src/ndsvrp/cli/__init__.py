@@ -1,4 +1,4 @@
-"""The command `nds`. Exit codes: 0 success, 2 bad input, 3 no feasible solution, 130 interrupted.
+"""The command `nds`. Exit codes: 0 success, 2 bad input, 3 no feasible solution, 130 and 143 interrupted.
 
 Code belongs here if it parses options, prints, or shows progress. A command calls the public Python API and decides
 nothing about a search.
@@ -14,8 +14,12 @@ from typer.core import TyperGroup
 
 from ndsvrp import __version__
 from ndsvrp.cli import bench, generate, inspect, models, settings, solve, train
+from ndsvrp.cli.formatting import say
+from ndsvrp.cli.interrupt import exit_on_sigterm
+from ndsvrp.cli.streams import unfailing_streams
 from ndsvrp.errors import NdsError, NdsWarning, NoSolutionError
 
+LONGEST = 2000  # characters of a message
 _UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
 
 
@@ -24,10 +28,11 @@ class Commands(TyperGroup):
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a command line and exit."""
-        with warnings.catch_warnings():
+        with unfailing_streams(), warnings.catch_warnings():
             warnings.simplefilter("default", NdsWarning)  # each once per set, not per instance
             warnings.showwarning = _show_warning
-            sys.exit(self._run(args, *rest, **extra | {"standalone_mode": False}))
+            code = self._run(args, *rest, **extra | {"standalone_mode": False})
+        sys.exit(code)
 
     def _run(self, *args: Any, **extra: Any) -> int:
         try:
@@ -40,7 +45,7 @@ class Commands(TyperGroup):
         except _UsageError as error:
             message = str(error.format_message())
             if not message.strip() or "\n" in message.strip():  # no arguments: the help
-                print(message)
+                print(message)  # with the colours of typer
                 return 2
             command = error.ctx.command_path if error.ctx is not None else "nds"
             return _complain(f"{message.rstrip('.')} (see '{command} --help')", 2)
@@ -49,7 +54,8 @@ class Commands(TyperGroup):
 
 
 def _complain(message: str, code: int) -> int:
-    print("nds:", " ".join(message.split("\n")), file=sys.stderr)
+    message = " ".join(message.split("\n"))
+    say(f"nds: {message if len(message) <= LONGEST else message[:LONGEST] + ' …'}", error=True)
     return code
 
 
@@ -71,7 +77,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *where: Any, 
 
 def _print_version(asked: bool) -> None:
     if asked:
-        print(f"nds {__version__}")
+        say(f"nds {__version__}")
         raise typer.Exit
 
 
@@ -102,4 +108,5 @@ app.add_typer(bench.app, name="bench")
 
 def main() -> None:
     """Run the command, for `nds` and `python -m ndsvrp`."""
+    exit_on_sigterm()
     app(prog_name="nds")

@@ -1,6 +1,5 @@
 """Text that commands print: numbers, facts, and the line that describes a problem."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from ndsvrp.constraints import CONSTRAINTS
 from ndsvrp.constraints.base import Facts
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
-from ndsvrp.text import amount
+from ndsvrp.text import amount, printable
 from ndsvrp.variants import variant_of
 
 
@@ -21,12 +20,8 @@ def console(stderr: bool = False) -> Console:
 
 
 def say(text: str, *, error: bool = False) -> None:
-    """Print a line at once. A closed pipe (`| head -1`) does not end the command."""
-    stream = sys.stderr if error else sys.stdout
-    try:
-        print(text, file=stream, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    """Print a line, with unprintable characters escaped."""
+    print(printable(text), file=sys.stderr if error else sys.stdout)
 
 
 def print_facts(facts: Facts) -> None:
@@ -35,7 +30,8 @@ def print_facts(facts: Facts) -> None:
     target = console()
     for what, value in facts:
         if target.is_terminal:
-            target.print(Text.assemble((f"{what:<{width}}  ", "dim"), value), soft_wrap=True)
+            line = Text.assemble((f"{printable(what):<{width}}  ", "dim"), printable(value))
+            target.print(line, soft_wrap=True)
         else:
             say(f"{what:<{width}}  {value}")
 

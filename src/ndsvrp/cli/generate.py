@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
+from ndsvrp.cli.formatting import say
 from ndsvrp.errors import NdsError
 from ndsvrp.generate import Clustered, Layout, Prizes, Uniform, Windows, generate
 from ndsvrp.generate.config import CustomerPosition, DemandKind, DepotPosition, RouteSize
@@ -95,7 +96,7 @@ def generate_command(
     write_set(out, problems)
     capacities = spread(problem.capacity for problem in problems)
     kind = f"{layout or VARIANTS[variant].layout} {variant.upper()}"
-    print(
+    say(
         f"{out}: {amount(count, 'instance')} of {kind} with {amount(customers, 'customer')}, "
         f"capacity {capacities}, seed {seed}"
     )

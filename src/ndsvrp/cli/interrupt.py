@@ -1,34 +1,37 @@
-"""Ctrl-C ends a search, but never the writing of its result."""
-
-from __future__ import annotations
+"""Ctrl-C and SIGTERM end a search, but never the writing of its result."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Self
+
+EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 class Interrupts:
-    """Makes Ctrl-C raise KeyboardInterrupt once, and only inside `searching`; elsewhere it only sets `asked`."""
+    """Makes both signals raise KeyboardInterrupt once, and only inside `searching`; elsewhere they only set `asked`."""
 
     def __init__(self) -> None:
         self.asked = False
+        self.exit_code = EXIT_CODES[signal.SIGINT]  #: of a search that was ended; that of the first signal
         self._searching = False
-        self._before: Any = None
+        self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> Interrupts:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if it is ignored, as with nohup
-            self._before = signal.signal(signal.SIGINT, self._handle)
+    def __enter__(self) -> Self:
+        for number in EXIT_CODES:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # ignored, as with nohup
+                self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     @contextmanager
     def searching(self) -> Iterator[None]:
-        """Let Ctrl-C take effect at once."""
+        """Let a signal take effect at once."""
         self._searching = True
         try:
             yield
@@ -36,7 +39,15 @@ class Interrupts:
             self._searching = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
-        first, self.asked = not self.asked, True
-        if first and self._searching:
+        del frame
+        if self.asked:
+            return
+        self.asked, self.exit_code = True, EXIT_CODES[signal.Signals(number)]
+        if self._searching:
             raise KeyboardInterrupt
+
+
+def exit_on_sigterm() -> None:
+    """Make SIGTERM end the process as an exception does: temporary files are removed, worker processes ended."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(EXIT_CODES[signal.SIGTERM]))

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from typing import Any
 from ndsvrp.cli.formatting import plain_number
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io import write_result, write_solution
-from ndsvrp.io.files import check_writable, write_atomic
-from ndsvrp.io.result import describe, plain
+from ndsvrp.io.files import check_writable, exists, write_atomic
+from ndsvrp.io.result import describe, json_bytes
 from ndsvrp.problem import Problem
 from ndsvrp.search.result import Result
 
@@ -77,7 +76,7 @@ class Folder:
         check_paths(instance, self.json)
         if self.folder is None:
             return
-        if not self.folder.is_dir():
+        if not exists(self.folder) or not self.folder.is_dir():
             check_writable(self.folder)
             try:
                 self.folder.mkdir(exist_ok=True)
@@ -96,8 +95,7 @@ class Folder:
             table.writerows(rows)
             write_atomic(self.folder / "summary.csv", buffer.getvalue().encode())
         if self.json is not None:
-            text = json.dumps([plain(describe(result)) for result in results], ensure_ascii=False, allow_nan=False)
-            write_atomic(self.json, (text + "\n").encode())
+            write_atomic(self.json, json_bytes([describe(result) for result in results]))
 
 
 def summary_row(index: int, result: Result) -> dict[str, Any]:

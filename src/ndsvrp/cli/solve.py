@@ -1,7 +1,7 @@
 """The command `nds solve`."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,7 +14,7 @@ import typer
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.cli.formatting import console, cost_of, headline, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
-from ndsvrp.cli.options import Index, InstanceFile, Round, option, request_option
+from ndsvrp.cli.options import IgnoreField, Index, InstanceFile, Round, option, request_option
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Watch, watch
 from ndsvrp.constraints.base import Facts
@@ -80,6 +80,7 @@ def solve_command(
     ] = None,
     round_: Round = "auto",
     index: Index = None,
+    ignore_field: IgnoreField = None,
     init: Annotated[Path | None, option("FILE.sol", "Start from this solution.", panel=_FILES)] = None,
     out: Annotated[
         Path | None,
@@ -95,8 +96,8 @@ def solve_command(
 ) -> None:
     """Solve an instance, or every instance of an .npz set.
 
-    Ctrl-C ends the search. The best solution so far is checked and written.
-    Exit codes: 0 done, 2 bad input, 3 no feasible solution found, 130 interrupted with the best written.
+    Ctrl-C or SIGTERM ends the search. The best solution so far is checked and written.
+    Exit codes: 0 done, 2 bad input, 3 no feasible solution found, 130 (Ctrl-C) or 143 (SIGTERM) ended early.
     """
     for name, value in (("--time", time), ("--target", target)):
         if value is not None and (not math.isfinite(value) or (name == "--time" and value <= 0)):
@@ -122,7 +123,8 @@ def solve_command(
         elif together > 1:
             raise NdsError("--together is for the instances of a set")
         else:
-            _solve_one(opened, task, read(file, round_, index), Files(out, json, plot), init)
+            problem = read(file, round_, index, ignore_fields=ignore_field or ())
+            _solve_one(opened, task, problem, Files(out, json, plot), init)
 
 
 @dataclass(frozen=True)
@@ -172,10 +174,10 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
     if error is not None:
         raise error
     if result.stopped == "interrupted":
-        raise typer.Exit(130)
+        raise typer.Exit(interrupts.exit_code)
 
 
-def _solve_set(solver: Solver, task: _Task, problems: list[Problem], folder: Folder, together: int) -> None:
+def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder: Folder, together: int) -> None:
     folder.prepare(task.file)
     together = min(together, len(problems))
     opened = solver.open(problems[0], together)
@@ -209,7 +211,7 @@ def _solve_set(solver: Solver, task: _Task, problems: list[Problem], folder: Fol
     if folder.folder is not None:
         task.tell(f"wrote {folder.folder}")
     if len(rows) < len(problems) or (results and results[-1].stopped == "interrupted"):
-        raise typer.Exit(130)
+        raise typer.Exit(interrupts.exit_code)
     if failure is not None:
         raise failure
 

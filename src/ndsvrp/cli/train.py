@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from rich.text import Text
 from ndsvrp.cli.formatting import console, print_facts, say
 from ndsvrp.cli.options import option
 from ndsvrp.errors import NdsError
-from ndsvrp.text import amount
+from ndsvrp.text import amount, printable
 
 if TYPE_CHECKING:
     from ndsvrp.train.run import Outcome
@@ -38,7 +39,8 @@ def train_command(
 ) -> None:
     """Train a policy.
 
-    Ctrl-C ends the run after the batch, with a checkpoint. Several GPUs or machines: torchrun … -m ndsvrp train …
+    Ctrl-C or SIGTERM ends the run after the batch, with a checkpoint.
+    Several GPUs or machines: torchrun … -m ndsvrp train …
     """
     from ndsvrp.train.config import read_config  # imports torch, which other commands do not need
     from ndsvrp.train.run import train
@@ -57,7 +59,7 @@ def train_command(
     if outcome.leads:
         _print_end(outcome, quiet=quiet)
     if outcome.stopped == "interrupted":
-        raise typer.Exit(130)
+        raise typer.Exit(128 + (outcome.signal or signal.SIGINT))
 
 
 def _print_end(outcome: Outcome, *, quiet: bool) -> None:
@@ -107,7 +109,7 @@ class _Screen:
 
     def _print(self, line: str) -> None:
         if self._live is not None:
-            self._live.console.print(line)
+            self._live.console.print(printable(line))
         else:
             say(line, error=True)
 

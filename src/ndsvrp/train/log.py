@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ndsvrp.errors import NdsError
+from ndsvrp.io.files import refused
 from ndsvrp.io.result import plain
 
 LOG = "log.jsonl"
@@ -24,15 +26,19 @@ class Log:
 
     def write(self, kind: str, row: dict[str, Any]) -> None:
         """Append a row and flush it, so that it survives a killed run."""
-        self._stream.write(json.dumps(plain({"kind": kind, **row}), allow_nan=False) + "\n")
-        self._stream.flush()
+        try:
+            self._stream.write(json.dumps(plain({"kind": kind, **row}), allow_nan=False) + "\n")
+            self._stream.flush()
+        except OSError as error:
+            raise refused("written", self._stream.name, error) from None
         if self._board is not None and kind in ("batch", "validation"):
             for name, value in _numbers(row):
                 self._board.add_scalar(f"{kind}/{name}", value, row["instances"])
 
     def close(self) -> None:
         """Close the files."""
-        self._stream.close()
+        with suppress(OSError):  # of a row that could not be written, which was raised then
+            self._stream.close()
         if self._board is not None:
             self._board.close()
 

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -43,6 +43,7 @@ class Outcome:
     leads: bool  #: whether this process writes files and messages
     stopped: str  #: `instances`, `time` or `interrupted`
     validation: dict[str, Any]
+    signal: int = 0  #: that interrupted this process; 0: none
 
 
 def train(
@@ -89,11 +90,11 @@ def train(
             left = inf if seconds is None else seconds - (perf_counter() - began)
             if trainer.instances >= config.train.instances:
                 stopped = "instances"
-            elif agreed(process, asked()):
+            elif agreed(process, asked() > 0):
                 stopped = "interrupted"
             elif agreed(process, left < 1.1 * batch_seconds + run.end_seconds):
                 stopped = "time"
-        return run.end(stopped)
+        return replace(run.end(stopped), signal=asked())
 
 
 class _Run:
@@ -258,18 +259,18 @@ def _counters(trainer: Trainer) -> dict[str, int]:
 
 
 @contextmanager
-def _asked_to_end() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C or SIGTERM has asked for an end after the batch.
+def _asked_to_end() -> Iterator[Callable[[], int]]:
+    """Yield a function that returns the signal, Ctrl-C or SIGTERM, that has asked for an end after the batch, or 0.
 
     A second signal ends the run at once, without a checkpoint.
     """
-    asked = False
+    asked = 0
 
     def handle(number: int, frame: Any) -> None:
         nonlocal asked
         if asked:
             raise KeyboardInterrupt
-        asked = True
+        asked = number
 
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM):
