@@ -285,33 +285,27 @@ class Chains {
   }
 
   Out<i64> costs(bool best) const {
-    std::vector<i64> costs;
-    for (const auto& data : chains_)
-      costs.push_back(best ? data.chain.best_cost : data.chain.current.cost);
-    return array(std::move(costs), {chains_.size()});
+    return of_chains<i64>([best](const Chain& c) { return best ? c.best_cost : c.current.cost; });
   }
 
   Out<i32> missing(bool best) const {
-    std::vector<i32> missing;
-    for (const auto& data : chains_) {
-      missing.push_back(best ? data.chain.best_unserved : data.chain.current.unserved_required);
-    }
-    return array(std::move(missing), {chains_.size()});
+    return of_chains<i32>(
+        [best](const Chain& c) { return best ? c.best_unserved : c.current.unserved_required; });
   }
 
   Out<i32> tour(i32 chain, bool best) {
-    Chain& c = chains_.at(chain).chain;
-    if (!best || c.best_is_current) {
-      std::vector<i32> tour;
+    const Chain& c = chains_.at(chain).chain;
+    std::vector<i32> tour;
+    if (best && !c.best_is_current) {
+      tour.assign(c.best_tour, c.best_tour + c.best_length);
+    } else {
       for (i32 r = 0; r < c.current.routes; ++r) {
         const i32* node = c.current.at.node + c.current.first[r];
         tour.insert(tour.end(), node + 1, node + c.current.size[r] + 2);
       }
-      const size_t length = tour.size();
-      return array(std::move(tour), {length});
     }
-    return array(std::vector<i32>(c.best_tour, c.best_tour + c.best_length),
-                 {size_t(c.best_length)});
+    const size_t length = tour.size();
+    return array(std::move(tour), {length});
   }
 
   // Returns (3, chains, n+1): previous node, next node and route of each customer; 0, 0, -1 if it
@@ -334,6 +328,13 @@ class Chains {
   }
 
  private:
+  // A number of each chain.
+  template <class T> Out<T> of_chains(auto number) const {
+    std::vector<T> numbers;
+    for (const auto& data : chains_) numbers.push_back(number(data.chain));
+    return array(std::move(numbers), {chains_.size()});
+  }
+
   u64 key(u64 seed, u64 iteration, i32 chain) const {
     return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), u64(numbers_[chain]));
   }

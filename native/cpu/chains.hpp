@@ -29,15 +29,18 @@ struct InstanceData {
   }
 };
 
-// A block of memory for a Carver, all zero.
-inline std::vector<u64> block_of(u64 bytes) { return std::vector<u64>((bytes + 7) / 8 + 2, 0); }
+// Returns a block of memory, all zero, for the parts that lay_out(carver) takes.
+inline std::vector<u64> carved(auto lay_out) {
+  Carver counter{nullptr};
+  lay_out(counter);
+  std::vector<u64> block((counter.used + 7) / 8 + 2, 0);
+  const auto at = reinterpret_cast<uintptr_t>(block.data());
+  Carver carver{reinterpret_cast<char*>((at + 15) / 16 * 16)};
+  lay_out(carver);
+  return block;
+}
 
 constexpr i32 kTableColumns = 512;  // of the table of gaps of crews with several teams
-
-inline char* aligned(std::vector<u64>& block) {
-  const auto at = reinterpret_cast<uintptr_t>(block.data());
-  return reinterpret_cast<char*>((at + 15) / 16 * 16);
-}
 
 // Enough for any step on an instance of n customers. Routes are read in groups, too.
 inline Sizes sizes_for(i32 n) {
@@ -48,12 +51,7 @@ class ChainData {
  public:
   ChainData(const Instance& in) : in_(&in) {
     with_rules(in, [&]<class R>() {
-      const Sizes sizes = sizes_for(in.n);
-      Carver counter{nullptr};
-      carve<R>(counter, chain.current, sizes);
-      block_ = block_of(counter.used);
-      Carver carver{aligned(block_)};
-      carve<R>(carver, chain.current, sizes);
+      block_ = carved([&](Carver& carver) { carve<R>(carver, chain.current, sizes_for(in.n)); });
     });
     tour_.resize(2 * (size_t(in.n) + 1));
     chain.best_tour = tour_.data();
@@ -84,14 +82,9 @@ class ChainData {
 // The workspace of one thread and its teams, for instances of up to n customers.
 class WorkspaceData {
  public:
-  WorkspaceData(i32 n, const Core& core) : work(core.teams) {
-    const Sizes sizes = sizes_for(n);
-    Carver counter{nullptr};
-    lay_out(counter, sizes);
-    block_ = block_of(counter.used);
-    Carver carver{aligned(block_)};
-    lay_out(carver, sizes);
-  }
+  WorkspaceData(i32 n, const Core& core)
+      : work(core.teams),
+        block_(carved([&](Carver& carver) { lay_out(carver, sizes_for(n)); })) {}
 
   std::vector<Workspace> work;
 
@@ -144,19 +137,15 @@ class Alarm {
 
 // Run task(worker, i) for i in 0 … count-1. Results must not depend on the worker.
 inline void parallel(i32 threads, i32 count, const std::function<void(i32, i32)>& task) {
-  threads = std::max(1, std::min(threads, count));
-  if (threads == 1) {
-    for (i32 i = 0; i < count; ++i) task(0, i);
-    return;
-  }
   std::atomic<i32> next{0};
-  std::vector<std::thread> team;
-  for (i32 worker = 0; worker < threads; ++worker) {
-    team.emplace_back([&, worker] {
-      for (i32 i = next++; i < count; i = next++) task(worker, i);
-    });
-  }
-  for (std::thread& member : team) member.join();
+  const auto work = [&](i32 worker) {
+    for (i32 i = next++; i < count; i = next++) task(worker, i);
+  };
+  std::vector<std::thread> others;
+  for (i32 worker = 1; worker < std::min(threads, count); ++worker)
+    others.emplace_back(work, worker);
+  work(0);
+  for (std::thread& other : others) other.join();
 }
 
 }  // namespace nds

@@ -2,8 +2,7 @@
 #pragma once
 #include "warp.hpp"
 
-namespace nds {
-inline namespace NDS_ISA {
+namespace nds::inline NDS_ISA {
 
 NDS_FN u32 mixed(u32 x) {
   x = (x ^ x >> 16) * 0x21f0aaadu;
@@ -25,5 +24,4 @@ struct Words {
   NDS_FN u32 at(u32 position, u32 kind) const { return mixed(mixed(position + one) ^ two ^ kind); }
 };
 
-}  // namespace NDS_ISA
-}  // namespace nds
+}  // namespace nds::inline NDS_ISA

@@ -14,26 +14,17 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
                       const i32* given, i32 rollouts, i32 total, u64 seed, u64 iteration,
                       i64* deltas, i32* list, i32* listed) {
   const auto crew = crew_of_block<BlockCrew<false>>(0);
-#if NDS_NEAR_DRAFTS
-  Carver carver{shared_memory()};
-#else
-  Carver carver{far_memory + u64(blockIdx.x) * plan->workspace_bytes};
-#endif
-  Workspace work = workspace_at(carver, *plan, crew, NDS_NEAR_DRAFTS);
+  constexpr bool near = NDS_NEAR_DRAFTS;
+  char* memory_here = near ? shared_memory() : far_memory + u64(blockIdx.x) * plan->workspace_bytes;
+  Carver carver{memory_here};
+  Workspace work = workspace_at(carver, *plan, crew, near);
   sync_block();
   const Store store{memory, records};
   const Recipe recipe = plan->recipe;
-#if NDS_NEAR_DRAFTS
-  const i32 count = total;
-#else
-  const i32 count = list ? *listed : total;
-#endif
+  const bool listed_only = !near && list;
+  const i32 count = listed_only ? *listed : total;
   for (i32 t = i32(blockIdx.x); t < count; t += i32(gridDim.x)) {
-#if NDS_NEAR_DRAFTS
-    const i32 task = t;
-#else
-    const i32 task = list ? list[t] : t;
-#endif
+    const i32 task = listed_only ? list[t] : t;
     const i32 i = task / rollouts, k = task % rollouts;
     const i32* removed = given ? given + i64(i) * rollouts * recipe.removals : nullptr;
     const Instance& in = instances[problem_of[i]];
@@ -42,9 +33,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
                                      chain_key(seed, iteration, number[i]), false, crew);
     if (threadIdx.x == 0) {
       deltas[task] = delta;
-#if NDS_NEAR_DRAFTS
-      if (delta == kNoRoom) list[atomicAdd(listed, 1)] = task;
-#endif
+      if (near && delta == kNoRoom) list[atomicAdd(listed, 1)] = task;
     }
     crew.sync();
   }

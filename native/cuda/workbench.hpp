@@ -16,34 +16,25 @@ struct Workbench {
     Stops spare;
     chain = chain_at(plan, store, i, spare);
     home = chain.current;
-    [[maybe_unused]] Carver near{shared_memory()};
-#if NDS_NEAR_DRAFTS
-    work = workspace_at(near, plan, crew, true);
-#else
-    Carver far{far_memory + u64(i) * plan.workspace_bytes};
-    work = workspace_at(far, plan, crew, false);
-#endif
+    Carver near{shared_memory()}, far{far_memory + u64(i) * plan.workspace_bytes};
+    work = workspace_at(NDS_NEAR_DRAFTS ? near : far, plan, crew, NDS_NEAR_DRAFTS);
     work.spare = spare;
-#if NDS_NEAR_INSTANCE
-    in = near_instance(given, near, plan.home.customers + 1);
-#endif
-#if NDS_NEAR_SOLUTION
-    Solution arrays{};
-    Sizes sizes = plan.home;
-    sizes.routes = plan.work.routes;
-    carve<R>(near, arrays, sizes);
-    copy_solution(arrays, home, in.n);
-    static_cast<CurrentNumbers&>(arrays) = chain.current;
-    chain.current = arrays;
-#endif
+    if (NDS_NEAR_INSTANCE) in = near_instance(given, near, plan.home.customers + 1);
+    if (NDS_NEAR_SOLUTION) {
+      Solution arrays{};
+      Sizes sizes = plan.home;
+      sizes.routes = plan.work.routes;
+      carve<R>(near, arrays, sizes);
+      copy_solution(arrays, home, in.n);
+      static_cast<CurrentNumbers&>(arrays) = chain.current;
+      chain.current = arrays;
+    }
     sync_block();
   }
 
   NDS_FN void write_back(const Store& store, i32 i) {
     sync_block();
-#if NDS_NEAR_SOLUTION
-    copy_solution(home, chain.current, in.n);
-#endif
+    if (NDS_NEAR_SOLUTION) copy_solution(home, chain.current, in.n);
     if (threadIdx.x == 0) store.records[i] = record_of(chain);
   }
 };

@@ -22,24 +22,41 @@ def describe(record: Any) -> list[tuple[str, Any, str]]:
 
 
 def require_record(record: Any, allowed: Allowed) -> None:
-    """Raise for a field of a wrong type (int, float, bool, str), out of its range, or not one of its words."""
+    """Raise for a field of a wrong type (int, float, bool, str), out of its range, or not one of its words.
+
+    A list of numbers becomes a tuple. Type and range are those of its entries.
+    """
     for name, kind in get_type_hints(type(record)).items():
         value = getattr(record, name)
-        if kind is int:
-            require_whole(name, value)
-        elif kind is float:
-            require_number(name, value)
-        elif kind is str and not isinstance(value, str):
-            raise NdsError(f"{name} must be text, got {value!r}")
-        elif kind is bool and not isinstance(value, bool):
-            raise NdsError(f"{name} must be True or False, got {value!r}")
-    for name, choice in allowed.items():
-        value = getattr(record, name)
-        if isinstance(choice[0], str):
-            if value not in choice:
-                raise NdsError(f"{name} must be one of {', '.join(filter(None, choice))}, got '{value}'")
-        elif not choice[0] <= value <= choice[1]:
-            raise NdsError(f"{name} must be between {choice[0]:g} and {choice[1]:g}, got {value}")
+        entries = [value]
+        if kind in (tuple[int, ...], tuple[float, ...]):
+            if isinstance(value, str) or not hasattr(value, "__iter__"):
+                raise NdsError(f"{name} must be a list, got {value!r}")
+            entries, kind = list(value), kind.__args__[0]
+            object.__setattr__(record, name, tuple(value))
+        for entry in entries:
+            _require_type(name, entry, kind)
+            if name in allowed:
+                _require_allowed(name, entry, allowed[name])
+
+
+def _require_type(name: str, value: Any, kind: Any) -> None:
+    if kind is int:
+        require_whole(name, value)
+    elif kind is float:
+        require_number(name, value)
+    elif kind is str and not isinstance(value, str):
+        raise NdsError(f"{name} must be text, got {value!r}")
+    elif kind is bool and not isinstance(value, bool):
+        raise NdsError(f"{name} must be True or False, got {value!r}")
+
+
+def _require_allowed(name: str, value: Any, choice: tuple[Any, ...]) -> None:
+    if isinstance(choice[0], str):
+        if value not in choice:
+            raise NdsError(f"{name} must be one of {', '.join(filter(None, choice))}, got '{value}'")
+    elif not choice[0] <= value <= choice[1]:
+        raise NdsError(f"{name} must be between {choice[0]:g} and {choice[1]:g}, got {value}")
 
 
 def require_whole(name: str, value: Any) -> None:

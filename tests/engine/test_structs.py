@@ -12,11 +12,16 @@ import numpy as np
 import pytest
 
 from ndsvrp.engine.base import Recipe
+from ndsvrp.engine.placement import Sizes
 from ndsvrp.engine.shared import native_recipe
 from ndsvrp.engine.structs import INSTANCE, LAYOUT_MACROS, PLAN, POINTERS, RECORD
 from ndsvrp.engine.upload import kind_of
 
 INCLUDE = Path(__file__).parents[2] / "native/include"
+
+
+def test_sizes_have_the_order_of_the_struct() -> None:
+    assert PLAN["home"].names == PLAN["work"].names == Sizes._fields
 
 
 def test_layouts_have_no_gap_that_a_field_could_hide_in() -> None:

@@ -25,62 +25,57 @@ NDS_FN float quick_root(float v) {
 #endif
 }
 
-// Float lengths: float32, to the nearest tick.
-struct FloatPoints {
+// What lengths between coordinates share.
+template <class T> struct Points {
   static constexpr bool symmetric = true;
-  const float *x, *y;
+  const T *x, *y;
+
+  // A node in registers.
+  struct Spot {
+    T x, y;
+  };
+  NDS_FN Spot spot(i32 a) const { return Spot{x[a], y[a]}; }
+  NDS_FN static T square(const Spot& a, const Spot& b) {
+    const T dx = a.x - b.x, dy = a.y - b.y;
+    return dx * dx + dy * dy;
+  }
+};
+
+// Float lengths: float32, to the nearest tick.
+struct FloatPoints : Points<float> {
+  static constexpr const char* name = "FloatPoints";
   float scale;
 
-  NDS_FN explicit FloatPoints(const Instance& in) : x(in.x), y(in.y), scale(in.scale) {}
-  static constexpr const char* name = "FloatPoints";
+  NDS_FN explicit FloatPoints(const Instance& in) : Points{in.x, in.y}, scale(in.scale) {}
   // Arrays of the instance, by node, that lengths and bounds are computed from.
   NDS_FN static void each_input(Instance& in, auto call) { call(in.x), call(in.y); }
   NDS_FN i32 length(i32 a, i32 b) const {
-    float dx = x[a] - x[b], dy = y[a] - y[b];
-    return i32(root(dx * dx + dy * dy) * scale + 0.5f);
+    return i32(root(square(spot(a), spot(b))) * scale + 0.5f);
   }
   NDS_FN i32 time(i32 a, i32 b) const { return length(a, b); }
-
-  // A node in registers, and the length between two of them by quick_root.
-  struct Spot {
-    float x, y;
-  };
-  NDS_FN Spot spot(i32 a) const { return Spot{x[a], y[a]}; }
+  // The same by quick_root.
   NDS_FN i32 length_between(const Spot& a, const Spot& b) const {
-    const float dx = a.x - b.x, dy = a.y - b.y;
-    return i32(quick_root(dx * dx + dy * dy) * scale + 0.5f);
+    return i32(quick_root(square(a, b)) * scale + 0.5f);
   }
   NDS_FN bool quick() const { return scale <= 0x1p47f; }
 };
 
 // Whole lengths: float64, rounded as the metric says. The same operations as Metric.apply.
-struct WholePoints {
-  static constexpr bool symmetric = true;
-  const double *x, *y;
+struct WholePoints : Points<double> {
+  static constexpr const char* name = "WholePoints";
   double scale, shift;
 
   NDS_FN explicit WholePoints(const Instance& in)
-      : x(in.xd),
-        y(in.yd),
+      : Points{in.xd, in.yd},
         scale(in.whole_scale),
         shift(in.whole_shift) {}
-  static constexpr const char* name = "WholePoints";
   NDS_FN static void each_input(Instance& in, auto call) {
     call(in.x), call(in.y), call(in.xd), call(in.yd);
   }
-  NDS_FN i32 length(i32 a, i32 b) const {
-    double dx = x[a] - x[b], dy = y[a] - y[b];
-    return i32(root(dx * dx + dy * dy) * scale + shift);
-  }
+  NDS_FN i32 length(i32 a, i32 b) const { return length_between(spot(a), spot(b)); }
   NDS_FN i32 time(i32 a, i32 b) const { return length(a, b); }
-
-  struct Spot {
-    double x, y;
-  };
-  NDS_FN Spot spot(i32 a) const { return Spot{x[a], y[a]}; }
   NDS_FN i32 length_between(const Spot& a, const Spot& b) const {
-    const double dx = a.x - b.x, dy = a.y - b.y;
-    return i32(root(dx * dx + dy * dy) * scale + shift);
+    return i32(root(square(a, b)) * scale + shift);
   }
   NDS_FN static bool quick() { return true; }
 };

@@ -82,29 +82,15 @@ struct OneLane {
   }  // composition over the lanes up to this one
 };
 
-NDS_FN i32 count_bits(u32 bits) {
 #if defined(__CUDACC__)
-  return __popc(bits);
+NDS_FN i32 count_bits(u32 bits) { return __popc(bits); }
+NDS_FN i32 first_bit(u32 bits) { return __ffs(int(bits)) - 1; }
+NDS_FN i32 last_bit(u32 bits) { return 31 - __clz(int(bits)); }
 #else
-  return __builtin_popcount(bits);
+NDS_FN i32 count_bits(u32 bits) { return __builtin_popcount(bits); }
+NDS_FN i32 first_bit(u32 bits) { return __builtin_ctz(bits); }
+NDS_FN i32 last_bit(u32 bits) { return 31 - __builtin_clz(bits); }
 #endif
-}
-
-NDS_FN i32 first_bit(u32 bits) {
-#if defined(__CUDACC__)
-  return __ffs(int(bits)) - 1;
-#else
-  return __builtin_ctz(bits);
-#endif
-}
-
-NDS_FN i32 last_bit(u32 bits) {
-#if defined(__CUDACC__)
-  return 31 - __clz(int(bits));
-#else
-  return 31 - __builtin_clz(bits);
-#endif
-}
 
 // A crew of one team.
 template <class L> struct Alone {

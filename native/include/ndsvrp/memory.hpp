@@ -18,16 +18,12 @@ struct Carver {
   u64 used = 0;
   u64 flag_bytes = sizeof(Flag);  // of the device whose memory is counted
 
-  template <class T> NDS_FN T* take(i64 count) {
+  template <class T> NDS_FN T* take(i64 count, u64 bytes = sizeof(T)) {
     T* part = reinterpret_cast<T*>(block + used);
-    used += (u64(count) * sizeof(T) + 15) / 16 * 16;
+    used += (u64(count) * bytes + 15) / 16 * 16;
     return part;
   }
-  NDS_FN Flag* take_flags(i64 count) {
-    Flag* part = reinterpret_cast<Flag*>(block + used);
-    used += (u64(count) * flag_bytes + 15) / 16 * 16;
-    return part;
-  }
+  NDS_FN Flag* take_flags(i64 count) { return take<Flag>(count, flag_bytes); }
   // For each_stops and the like.
   NDS_FN auto taker(i64 count) {
     return [this, count]<class T>(T*& array, T*&) { array = this->take<T>(count); };

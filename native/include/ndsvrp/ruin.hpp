@@ -111,10 +111,9 @@ NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, auto lanes)
 
 // Add required customers that are unserved, so that every step tries to insert some.
 NDS_FN void retry_unserved(Removal& out, Random& random) {
-  constexpr i32 kRetries = 16;
   const Solution& s = out.s;
   const i32 start = random.below(s.unserved_count);
-  for (i32 i = 0, added = 0; i < s.unserved_count && added < kRetries; ++i) {
+  for (i32 i = 0, added = 0; i < s.unserved_count && added < Prizes::kRetries; ++i) {
     const i32 c = s.unserved[(start + i) % s.unserved_count];
     if (out.in.prize[c] != kRequired || out.taken(c)) continue;
     out.take(c);

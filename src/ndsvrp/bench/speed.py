@@ -1,14 +1,14 @@
 """Measure reconstructions per second on one core, with acceptance and all bookkeeping."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
-from ndsvrp.bench.rows import Row, record
+from ndsvrp.bench.rows import Row
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
@@ -64,20 +64,6 @@ def measure(problem: Problem, seconds: float = 2.0, isa: str = "auto") -> Iterat
             "isa": state.chains.isa, "per_second": steps / taken, "per_cpu_second": steps / cpu, "steps": steps,
             "seconds": taken,
         }  # fmt: skip
-
-
-def run(
-    file: str | Path | None = None,
-    index: int = 0,
-    sizes: Sequence[int] = SIZES,
-    variants: Sequence[str] = KINDS,
-    seconds: float = 2.0,
-    out: str | Path | None = None,
-    progress: Callable[[Row], None] | None = None,
-) -> list[Row]:
-    """Measure every instance, and append each row to `out`."""
-    found = (row for problem in problems(file, index, sizes, variants) for row in measure(problem, seconds))
-    return record(found, out, progress)
 
 
 def table(rows: Sequence[Row]) -> Table:

@@ -97,6 +97,7 @@ def speed_command(
 ) -> None:
     """Measure reconstructions per second on one core, over touched routes and over all routes."""
     from ndsvrp.bench import speed
+    from ndsvrp.bench.rows import record
 
     _require_seconds(time)
     counts = speed.SIZES if sizes is None else [_count(word) for word in sizes.split(",")]
@@ -106,7 +107,8 @@ def speed_command(
     def print_rate(row: dict[str, Any]) -> None:
         say(f"{row['instance']}, {row['scope']} routes: {row['per_second']:,.0f} per second", error=True)
 
-    rows = speed.run(file, index, counts, kinds, time, out, print_rate)
+    problems = speed.problems(file, index, counts, kinds)
+    rows = record((row for problem in problems for row in speed.measure(problem, time)), out, print_rate)
     console().print(speed.table(rows))
 
 

@@ -85,19 +85,12 @@ class CpuEngine:
             begin = end
 
     def evaluate(
-        self,
-        state: CpuState,
-        recipe: Recipe,
-        removed: Ints | None,
-        rollouts: int,
-        seed: int,
-        iteration: int,
+        self, state: CpuState, recipe: Recipe, removed: Ints | None, rollouts: int, seed: int, iteration: int,
         keep_best: bool,
-    ) -> Floats:
+    ) -> Floats:  # fmt: skip
         given = shared.given_removals(state, recipe, removed, rollouts, self.neighbours)
-        deltas = state.chains.evaluate(
-            shared.native_recipe(recipe), given, rollouts, seed, iteration, keep_best, self.threads
-        )
+        native = shared.native_recipe(recipe)
+        deltas = state.chains.evaluate(native, given, rollouts, seed, iteration, keep_best, self.threads)
         return np.asarray(deltas / state.per_unit[:, None])
 
     def exchange(self, state: CpuState, reach: Floats, seed: int, iteration: int) -> None:

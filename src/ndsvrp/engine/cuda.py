@@ -17,7 +17,7 @@ from ndsvrp.engine import placement, shared
 from ndsvrp.engine.base import Floats, Ints, Recipe, View
 from ndsvrp.engine.cuda_state import CudaState, Group, block_of_records
 from ndsvrp.engine.device import Device, Macros, room_for
-from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape, Sizes
+from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape
 from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
 from ndsvrp.engine.upload import Upload, UploadGroup, prepare, send
 from ndsvrp.errors import EngineError
@@ -256,12 +256,12 @@ class CudaEngine:
         """Return the `Plan` of a call on the GPU, made once for each recipe."""
         if (recipe, layout) not in group.plans:
             record = np.zeros(1, PLAN)
-            _set(record["home"], placement.home_sizes(group.shape))
+            record["home"] = placement.home_sizes(group.shape)
             record["chain_bytes"] = placement.chain_bytes(group.shape)
             if recipe is not None and layout is not None:
                 record["recipe"] = np.frombuffer(shared.native_recipe(recipe).bytes(), PLAN["recipe"])
-                _set(record["work"], layout.work)
-                record["columns"], record["workspace_bytes"] = layout.columns, layout.workspace
+                record["work"], record["columns"] = layout.work, layout.columns
+                record["workspace_bytes"] = layout.workspace
             group.plans[recipe, layout] = self.device.send(record.view(np.uint8))
         return group.plans[recipe, layout]
 
@@ -312,12 +312,6 @@ def _macros(kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, 
     }  # fmt: skip
     names = (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance))
     return (*names, *((name, str(int(value))) for name, value in numbers.items()), *LAYOUT_MACROS)
-
-
-def _set(record: npt.NDArray[Any], values: Sizes) -> None:
-    """Fill a struct that has the fields of a named tuple."""
-    for name, value in values._asdict().items():
-        record[name] = value
 
 
 def _rows(group: Group, state: CudaState, values: Any) -> Any:

@@ -31,7 +31,7 @@ class Kind(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """The fields of struct Sizes of types.hpp."""
+    """The fields of struct Sizes of types.hpp, in their order."""
 
     customers: int
     removed: int
