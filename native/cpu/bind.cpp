@@ -154,30 +154,31 @@ nb::tuple kind_of(const nb::bytes& record) {
 }
 
 // Bytes in the memory of a GPU, of: a solution; a chain (with its best tour and spare stops); what
-// a crew shares; what each of its teams has; the inputs of an instance; the table of gaps.
-nb::tuple layout(const Names& rules, const std::string& distance, i32 customers, i32 removed,
-                 i32 routes, i32 stops, bool several, i32 columns) {
-  const Sizes sizes{customers, removed, routes, pool_for(customers), stops};
-  const auto bytes = [&](auto call) {
+// a crew has in common; what each of its teams has for its own; the inputs of an instance; the
+// table of gaps.
+nb::dict layout(const Names& rules, const std::string& distance, i32 customers, i32 removed,
+                i32 routes, i32 pool, i32 stops, bool several, i32 columns) {
+  const Sizes sizes{customers, removed, routes, pool, stops};
+  nb::dict bytes;
+  const auto count = [&](const char* name, auto carve) {
     Carver counter{nullptr, 0, 1};
-    call(counter);
-    return counter.used;
+    carve(counter);
+    bytes[name] = counter.used;
   };
-  return with_kind(rules, distance, [&]<class R, class D>() {
+  with_kind(rules, distance, [&]<class R, class D>() {
     Chain chain;
     Workspace work;
     Stops spare;
     Instance in{};
-    return nb::make_tuple(
-        bytes([&](Carver& carver) { carve<R>(carver, chain.current, sizes); }),
-        bytes([&](Carver& carver) { carve_chain<R>(carver, chain, spare, sizes); }),
-        bytes([&](Carver& carver) { carve_common<R>(carver, work, sizes); }),
-        bytes([&](Carver& carver) { carve_own<R>(carver, work, sizes, several); }),
-        bytes([&](Carver& carver) {
-          carve_inputs<R, D>(carver, in, customers + 1, [](auto*, auto*) {});
-        }),
-        bytes([&](Carver& carver) { carve_table<R>(carver, work, removed, columns); }));
+    const auto leave = [](auto*, auto*) {};
+    count("solution", [&](Carver& carver) { carve<R>(carver, chain.current, sizes); });
+    count("chain", [&](Carver& carver) { carve_chain<R>(carver, chain, spare, sizes); });
+    count("common", [&](Carver& carver) { carve_common<R>(carver, work, sizes); });
+    count("own", [&](Carver& carver) { carve_own<R>(carver, work, sizes, several); });
+    count("inputs", [&](Carver& carver) { carve_inputs<R, D>(carver, in, customers + 1, leave); });
+    count("table", [&](Carver& carver) { carve_table<R>(carver, work, removed, columns); });
   });
+  return bytes;
 }
 
 // The gaps that a warp can hold, and the unserved customers that a ruin may add.
@@ -369,8 +370,7 @@ NB_MODULE(_core, m) {
           nb::rv_policy::automatic);
   m.def("make_instance", &make_instance);
   m.def("kind_of", &kind_of, "record"_a);
-  m.def("layout", &layout, nb::kw_only(), "rules"_a, "distance"_a, "customers"_a, "removed"_a,
-        "routes"_a, "stops"_a, "several"_a, "columns"_a);
+  m.def("layout", &layout);
   m.def("limits", &limits, "rules"_a);
   m.def("pool_for", &pool_for);
   m.attr("TEAMS") = kTeams;

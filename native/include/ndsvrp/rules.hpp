@@ -182,10 +182,6 @@ struct Prizes : AnyRule<Prizes> {
   }
   NDS_FN static void each_input(Instance& in, auto call) { call(in.prize); }
 
-  struct Probe : AnyRule::Probe {
-    NDS_FN Probe(const Instance& in, i32 c) : AnyRule::Probe(in, c) {}
-  };
-
   NDS_FN static i64 prize(const Instance& in, i32 c) {
     return in.prize[c] == kRequired ? kMissing : in.prize[c];
   }

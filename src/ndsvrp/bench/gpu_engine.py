@@ -79,11 +79,10 @@ def _once(call: Callable[[int], Any], number: int, device: str) -> float:
         began = time.perf_counter()
         call(number)
         return time.perf_counter() - began
-    import torch
+    from ndsvrp.policy.graphs import timing_event  # imports torch
 
-    events: list[Any] = [torch.cuda.Event(enable_timing=True) for _ in range(2)]  # type: ignore[no-untyped-call]
-    events[0].record()
+    began = timing_event()
     call(number)
-    events[1].record()
-    torch.cuda.synchronize()
-    return float(events[0].elapsed_time(events[1])) / 1e3
+    ended = timing_event()
+    ended.synchronize()
+    return float(began.elapsed_time(ended)) / 1e3

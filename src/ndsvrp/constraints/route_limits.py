@@ -69,27 +69,6 @@ class RouteLimit(Constraint):
                 text = f"{self._what} {number(value)} is above the limit {number(limit)}"
                 yield Violation(self.fields[0].name, text, route)
 
-    def native(self, ticks: Ticks) -> dict[str, Any]:
-        """Return both limits. The rule for them needs windows and prizes, if only such that restrict nothing.
-
-        Without windows, a limit on the duration is the due date of the depot, and needs no other rule.
-        """
-        problem, zeros = ticks.problem, np.zeros(len(ticks.problem.demand), np.int32)
-        if not (MAX_DISTANCE.present(problem) or MAX_DURATION.present(problem)):
-            return {}
-        fields: dict[str, Any] = {}
-        max_distance = MAX_DISTANCE.ticks(ticks) if MAX_DISTANCE.present(problem) else NO_LIMIT
-        max_duration = MAX_DURATION.ticks(ticks) if MAX_DURATION.present(problem) else NO_LIMIT
-        if not problem.has_windows:
-            fields |= {"ready": zeros, "due": zeros + np.int32(min(max_duration, ALWAYS))}
-            if not MAX_DISTANCE.present(problem):
-                return fields
-        if not problem.has_times:
-            fields["service"] = zeros
-        if not (PRIZES.present(problem) or FLEET.present(problem)):
-            fields["prize"] = np.where(problem.required, REQUIRED, 0).astype(np.int32)
-        return {**fields, "max_distance": max_distance, "max_duration": max_duration}
-
     def summary(self, problem: Problem) -> str | None:
         return f"route {self._what} at most {number(self.limit(problem))}" if self.present(problem) else None
 
@@ -178,6 +157,27 @@ class MaxDuration(RouteLimit):
     def ticks(self, ticks: Ticks) -> int:
         """Return the limit in ticks. The half makes up for the rounding of the travel time to the depot."""
         return int(ticks.times(np.asarray(self.largest_time(ticks)), lambda most: np.floor(most - 0.5)))
+
+    def native(self, ticks: Ticks) -> dict[str, Any]:
+        """Return both limits. The rule for them needs windows and prizes, if only such that restrict nothing.
+
+        Without windows, a limit on the duration is the due date of the depot, and needs no other rule.
+        """
+        problem, zeros = ticks.problem, np.zeros(len(ticks.problem.demand), np.int32)
+        max_distance = MAX_DISTANCE.ticks(ticks) if MAX_DISTANCE.present(problem) else NO_LIMIT
+        max_duration = self.ticks(ticks) if self.present(problem) else NO_LIMIT
+        if min(max_distance, max_duration) == NO_LIMIT:
+            return {}
+        fields: dict[str, Any] = {}
+        if not problem.has_windows:
+            fields |= {"ready": zeros, "due": zeros + np.int32(min(max_duration, ALWAYS))}
+            if max_distance == NO_LIMIT:
+                return fields
+        if not problem.has_times:
+            fields["service"] = zeros
+        if not (PRIZES.present(problem) or FLEET.present(problem)):
+            fields["prize"] = np.where(problem.required, REQUIRED, 0).astype(np.int32)
+        return {**fields, "max_distance": max_distance, "max_duration": max_duration}
 
     def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_]:
         nodes, service = np.arange(len(ticks.problem.demand)), TIME_WINDOWS.native(ticks)["service"]

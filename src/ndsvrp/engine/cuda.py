@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ndsvrp.engine import placement, shared
 from ndsvrp.engine.base import Floats, Ints, Recipe, View
 from ndsvrp.engine.cuda_state import CudaState, Group, block_of_records
-from ndsvrp.engine.device import Device, Macros, room_for
+from ndsvrp.engine.device import Device, Macros, macros_of, room_for
 from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape
 from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
 from ndsvrp.engine.upload import Upload, UploadGroup, prepare, send
@@ -306,12 +306,11 @@ def _macros(kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, 
         drafts, instance, solution = layout.near_drafts, layout.near_instance, layout.near_solution
         # Unless several blocks share a multiprocessor, few kernels serve all numbers of orders.
         threads = next(most for most in BLOCK_SIZES if most >= layout.threads) if blocks == 1 else layout.threads
-    numbers = {
-        "NDS_NEAR_DRAFTS": drafts, "NDS_NEAR_INSTANCE": instance, "NDS_NEAR_SOLUTION": solution,
-        "NDS_THREADS": threads, "NDS_BLOCKS": blocks, "NDS_GAPS": gaps, "NDS_BLINKS": blinks,
-    }  # fmt: skip
-    names = (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance))
-    return (*names, *((name, str(int(value))) for name, value in numbers.items()), *LAYOUT_MACROS)
+    numbers = macros_of(
+        near_drafts=drafts, near_instance=instance, near_solution=solution, threads=threads, blocks=blocks, gaps=gaps,
+        blinks=blinks,
+    )  # fmt: skip
+    return (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance), *numbers, *LAYOUT_MACROS)
 
 
 def _rows(group: Group, state: CudaState, values: Any) -> Any:

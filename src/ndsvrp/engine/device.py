@@ -29,6 +29,11 @@ CAPABILITY = 8  # compute capability that the kernels need: bfloat16, reductions
 Macros = tuple[tuple[str, str], ...]
 
 
+def macros_of(**numbers: int) -> Macros:
+    """Return macros with the prefix NDS_ for these numbers."""
+    return tuple((f"NDS_{name.upper()}", str(int(number))) for name, number in numbers.items())
+
+
 class Device:
     """The current GPU of torch."""
 

@@ -40,17 +40,6 @@ class Sizes(NamedTuple):
     stops: int
 
 
-class Bytes(NamedTuple):
-    """Bytes that the parts of a block's memory take; see `layout` of bind.cpp."""
-
-    solution: int
-    chain: int
-    common: int
-    own: int
-    inputs: int
-    table: int
-
-
 @dataclass(frozen=True)
 class Shape:
     """Sizes of the problems of a batch."""
@@ -153,7 +142,7 @@ def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Place
         return tables[0]
     plain = near[0]
     bytes_of = _bytes(shape, work, plain.teams < recipe.orders, 0)
-    solution, hot = bytes_of.solution, bytes_of.inputs
+    solution, hot = bytes_of["solution"], bytes_of["inputs"]
     for smaller in near:
         if smaller.columns >= min(ENOUGH_COLUMNS, plain.columns) and smaller.workspace + hot + solution <= limit:
             plain = smaller
@@ -194,18 +183,16 @@ def layouts_to_evaluate(
 def _layout(shape: Shape, recipe: Recipe, work: Sizes, columns: int = 0) -> Layout:
     teams = min(recipe.orders, _core.TEAMS)
     parts = _bytes(shape, work, teams < recipe.orders, columns)
-    return Layout(work, teams, 0, parts.common + teams * parts.own + parts.table, False, False, False, columns)
+    workspace = parts["common"] + teams * parts["own"] + parts["table"]
+    return Layout(work, teams, 0, workspace, False, False, False, columns)
 
 
-def _bytes(shape: Shape, sizes: Sizes, several: bool, columns: int) -> Bytes:
-    return Bytes(
-        *_core.layout(
-            rules=shape.kind.rules, distance=shape.kind.distance, customers=sizes.customers, removed=sizes.removed,
-            routes=sizes.routes, stops=sizes.stops, several=several, columns=columns,
-        )
-    )  # fmt: skip
+def _bytes(shape: Shape, sizes: Sizes, several: bool, columns: int) -> dict[str, int]:
+    """Return the bytes that the parts of a block's memory take; see `layout` of bind.cpp."""
+    taken: dict[str, int] = _core.layout(*shape.kind, *sizes, several, columns)
+    return taken
 
 
 def chain_bytes(shape: Shape) -> int:
     """Return the bytes of a chain in global memory."""
-    return _bytes(shape, home_sizes(shape), False, 0).chain
+    return _bytes(shape, home_sizes(shape), False, 0)["chain"]

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from ndsvrp.engine.device import Device, Macros
+from ndsvrp.engine.device import Device, Macros, macros_of
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.network import Network
@@ -91,18 +91,14 @@ class FusedDecoder:
     def _sizes(self) -> Macros:
         """Return the macros of decoder_layout.hpp."""
         config = self.network.config
-        return (
-            ("NDS_WIDTH", str(config.width)), ("NDS_SEED_WIDTH", str(config.seed_width)),
-            ("NDS_SEED_BITS", str(config.seed_bits)),
-        )  # fmt: skip
+        return macros_of(width=config.width, seed_width=config.seed_width, seed_bits=config.seed_bits)
 
     def _macros(self, by_matrix: bool, row_tiles: int) -> Macros:
-        config = self.network.config
-        return (
-            *self._sizes(), ("NDS_CLIP", f"{float(config.clip)!r}f"),
-            ("NDS_DISTANCE_TERM", str(int(config.distance_term))), ("NDS_MATRIX", str(int(by_matrix))),
-            ("NDS_ROW_TILES", str(row_tiles)), ("NDS_THREADS", str(32 * MAX_WARPS[row_tiles])),
+        config, threads = self.network.config, 32 * MAX_WARPS[row_tiles]
+        numbers = macros_of(
+            distance_term=config.distance_term, matrix=by_matrix, row_tiles=row_tiles, threads=threads
         )  # fmt: skip
+        return (*self._sizes(), ("NDS_CLIP", f"{float(config.clip)!r}f"), *numbers)
 
     def _weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return weights and biases in tiles, the GRU's first input, and the layer for gates, keys and values."""

@@ -90,6 +90,13 @@ class GraphCache:
         return CapturedGraph(function, inputs, self._changed)
 
 
+def timing_event() -> Any:
+    """Record an event whose time can be read, on torch's current stream."""
+    event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    event.record()
+    return event
+
+
 def low_precision(device: torch.device) -> torch.autocast:
     """Return an autocast to bfloat16 on a GPU, to float32 on a CPU. No cached casts: a graph would keep old weights."""
     return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda", cache_enabled=False)

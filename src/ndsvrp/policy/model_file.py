@@ -21,7 +21,7 @@ from ndsvrp.io.tables import read_json as read_table
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.inputs import input_names
 from ndsvrp.policy.network import Network
-from ndsvrp.records import require_record, require_whole
+from ndsvrp.records import require_record
 from ndsvrp.variants import VARIANTS
 
 FORMAT = 1
@@ -70,18 +70,13 @@ class ModelCard:
             if not isinstance(value, dict):
                 raise NdsError(f"{name} must be a table, got {value!r}")
             object.__setattr__(self, name, plain(value))
-        for name in ("commit", "init", "created"):
-            if not isinstance(getattr(self, name), str):
-                raise NdsError(f"{name} must be text, got {getattr(self, name)!r}")
         for name, known in (("problems", tuple(VARIANTS)), ("inputs", input_names())):
             for entry in getattr(self, name):
                 if entry not in known:  # a tuple: the entry may have no hash
                     raise NdsError(f"{name}: unknown '{entry}' (known: {', '.join(known)})")
-        for size in self.sizes:
-            require_whole("sizes", size)
-            if size < 1:
-                raise NdsError(f"sizes must be at least 1, got {size}")
         require_record(self, {"instances": (0, 2**62), "steps": (0, 2**62), "seconds": (0.0, 1e18)})
+        if min(self.sizes) < 1:
+            raise NdsError(f"sizes must be at least 1, got {min(self.sizes)}")
 
     @property
     def untrained_inputs(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import torch
 from ndsvrp.engine.device import room_for
 from ndsvrp.errors import EngineError
 from ndsvrp.metric import Floats
+from ndsvrp.policy.graphs import timing_event
 from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.random_numbers import RandomNumbers
@@ -77,11 +78,7 @@ class Policy:
         return RandomNumbers.from_counter(0, chains, key, rollouts, removals, bits, self.device)
 
     def _mark(self) -> Any:
-        if self.device.type != "cuda":
-            return None
-        event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        event.record()
-        return event
+        return timing_event() if self.device.type == "cuda" else None
 
     def _static(self, request: RuinRequest) -> Inputs:
         """Return the inputs that do not change within a search, made once."""

@@ -158,13 +158,9 @@ def _alike(problems: Sequence[Problem]) -> list[list[int]]:
 
 
 def _search(
-    problems: Sequence[Problem],
-    opened: Opened,
-    limits: Limits,
-    seed: int,
-    callback: Callback | None,
+    problems: Sequence[Problem], opened: Opened, limits: Limits, seed: int, callback: Callback | None,
     init: Solution | None = None,
-) -> tuple[list[Outcome], str]:
+) -> tuple[list[Outcome], str]:  # fmt: skip
     """Search problems side by side. Return the checked outcomes, and why the search ended."""
     chosen, engine, ruin = opened
     require_whole("seed", seed)

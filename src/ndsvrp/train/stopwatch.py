@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from ndsvrp.policy.graphs import timing_event
+
 
 class Stopwatch:
     """Seconds by the name of a part.
@@ -38,8 +40,4 @@ class Stopwatch:
         return found
 
     def _mark(self) -> Any:
-        if not self._on_gpu:
-            return perf_counter()
-        event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        event.record()
-        return event
+        return timing_event() if self._on_gpu else perf_counter()

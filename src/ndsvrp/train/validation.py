@@ -11,7 +11,6 @@ from ndsvrp.engine.base import Engine
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.policy import Policy
 from ndsvrp.policy.random_numbers import RandomNumbers
-from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin
 from ndsvrp.search.solve import solve
 from ndsvrp.train.config import Source, TrainConfig
@@ -101,15 +100,14 @@ class _Set:
 
     def _cost(self, ruin: str | Ruin) -> float:
         """Return the mean cost of a short search."""
-        return fmean(self._solve(problem, ruin) for problem in self.searched)
-
-    def _solve(self, problem: Problem, ruin: str | Ruin) -> float:
         recipe, validation = self.config.train, self.config.validation
-        return solve(
-            problem, iterations=validation.search_iterations, seed=validation.seed, solver="nds", ruin=ruin,
-            chains=validation.search_chains, threads=self.validator.threads, device=self.validator.device.type,
-            rollouts=recipe.rollouts, removals=recipe.removals, orders=recipe.orders,
-        ).cost  # fmt: skip
+        how: dict[str, Any] = {
+            "iterations": validation.search_iterations, "seed": validation.seed, "solver": "nds", "ruin": ruin,
+            "chains": validation.search_chains, "threads": self.validator.threads,
+            "device": self.validator.device.type, "rollouts": recipe.rollouts, "removals": recipe.removals,
+            "orders": recipe.orders,
+        }  # fmt: skip
+        return fmean(solve(problem, **how).cost for problem in self.searched)
 
 
 def name_of(source: Source, customers: int) -> str:
