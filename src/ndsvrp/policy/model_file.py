@@ -112,9 +112,14 @@ def save_model(file: Path, weights: Mapping[str, Tensor], card: ModelCard, *, ha
     require_weights(stored, card.network, DTYPES[dtype], str(file))
     columns = [input_names().index(name) for name in card.inputs]
     stored |= {name: stored[name][:, columns].contiguous() for name in EMBEDDINGS}
-    data = safetensors.torch.save(stored)
-    head = {"format": FORMAT, "sha256": hashlib.sha256(data).hexdigest(), "dtype": dtype}
-    text = json.dumps(plain({**head, **vars(card)}), indent=1, ensure_ascii=False, allow_nan=False)
+    write_tensors(file, stored, {"dtype": dtype, **vars(card)})
+
+
+def write_tensors(file: Path, tensors: Mapping[str, Tensor], table: Mapping[str, Any]) -> None:
+    """Write tensors, and then a JSON table beside them with their digest."""
+    data = safetensors.torch.save(dict(tensors))
+    head = {"format": FORMAT, "sha256": hashlib.sha256(data).hexdigest()}
+    text = json.dumps(plain({**head, **table}), indent=1, ensure_ascii=False, allow_nan=False)
     write_atomic(file.with_suffix(".safetensors"), data)
     write_atomic(file.with_suffix(".json"), f"{text}\n".encode())
 

@@ -4,8 +4,6 @@
 weights, Adam's moments, the running mean of the weights, counters and the configuration.
 """
 
-import hashlib
-import json
 import os
 import re
 import secrets
@@ -16,20 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 from torch import Tensor
 
 from ndsvrp.errors import CheckpointError, NdsError, NdsWarning
-from ndsvrp.io.files import write_atomic
-from ndsvrp.io.result import plain
 from ndsvrp.policy import model_file
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.model_file import CHECKPOINT_MODEL, ModelCard
 from ndsvrp.records import require_number, require_whole
 from ndsvrp.train.config import Recipe, TrainConfig, from_tables
 
-FORMAT = 1
 KEPT = 2  #: newest checkpoints that are not deleted
 
 _NAME = re.compile(r"checkpoint-(\d{9,})(~?)")  # ~: being replaced by one of the same name
@@ -96,7 +90,7 @@ def save_checkpoint(run: Path, state: TrainingState, card: ModelCard) -> Path:
 def load_checkpoint(folder: Path) -> TrainingState:
     """Read a checkpoint. Tensors are restored bit by bit."""
     described, stored = folder / "training.json", folder / "training.safetensors"
-    table = model_file.read_json(described, FORMAT)
+    table = model_file.read_json(described, model_file.FORMAT)
     model_file.require_fields(table, ("format", "sha256", "config", *_COUNTERS), str(described))
     try:
         _require_counters(table)
@@ -144,11 +138,8 @@ def _write_training(folder: Path, state: TrainingState) -> None:
         for part in _PARTS
         for name, tensor in getattr(state, part).items()
     }
-    data = safetensors.torch.save(stored)
-    head = {"format": FORMAT, "sha256": hashlib.sha256(data).hexdigest()}
-    table = {**head, **{name: getattr(state, name) for name in _COUNTERS}, "config": state.config.as_dict()}
-    write_atomic(folder / "training.safetensors", data)
-    write_atomic(folder / "training.json", f"{json.dumps(plain(table), indent=1, allow_nan=False)}\n".encode())
+    counters = {name: getattr(state, name) for name in _COUNTERS}
+    model_file.write_tensors(folder / "training.json", stored, {**counters, "config": state.config.as_dict()})
 
 
 def _require_counters(table: Mapping[str, Any]) -> None:
