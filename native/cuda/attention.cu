@@ -234,10 +234,10 @@ NDS_FN void query_gradients(const BackwardTiles& k, i32 row, bf16* to, i32 width
   unrolled<2>([&](i32 t) {
     query[t] = load_a(k.queries, row + 16 * t, k.lane);
     gradient[t] = load_a(k.gradients, row + 16 * t, k.lane);
-    unrolled<2>([&](i32 r) {
-      log_sum[t][r] = k.log_sums[row + 16 * t + 8 * r + k.lane / 4];
-      dot[t][r] = k.dots[row + 16 * t + 8 * r + k.lane / 4];
-    });
+  });
+  unrolled<2, 2>([&](i32 t, i32 r) {
+    log_sum[t][r] = k.log_sums[row + 16 * t + 8 * r + k.lane / 4];
+    dot[t][r] = k.dots[row + 16 * t + 8 * r + k.lane / 4];
   });
   for (i32 begin = 0; begin < k.nodes; begin += 16) {
     const FragmentB key = load_b(k.keys, begin, k.lane);

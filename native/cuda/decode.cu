@@ -70,9 +70,9 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
     sync_block();
     if (warp < busy) {
       const bf16* gates[kRowTiles][2];
-      unrolled<2 * kRowTiles>([&](i32 i) {
-        const i64 row = i64(b) * customers + last[i / 2][i % 2];
-        gates[i / 2][i % 2] = (m == 0 ? first_gates : projected + row * (5 * NDS_WIDTH)) + 2 * t;
+      unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
+        const i64 row = i64(b) * customers + last[q][r];
+        gates[q][r] = (m == 0 ? first_gates : projected + row * (5 * NDS_WIDTH)) + 2 * t;
       });
       gru_step(state, weights, gates);
       project_queries(state, weights);
@@ -92,8 +92,8 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
 
     u32 keys[kRowTiles][2];
     LastCustomer last_customer[kRowTiles][2];
-    unrolled<2 * kRowTiles>([&](i32 i) {
-      const i32 q = i / 2, r = i % 2, c = last[q][r];
+    unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
+      const i32 c = last[q][r];
       const float uniform = uniforms[i64(rollout[q][r]) * removals + m];
       keys[q][r] = hash_bits(u32(__float_as_int(uniform)) + 0x9e3779b9u);
       const CustomerInfo info = c < 0 ? CustomerInfo{0.0f, 0.0f, -1.0f, 0.0f} : info_here[c];
@@ -104,16 +104,16 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
                           matrix,      customers,     m == 0 ? 0.0f : scaled_beta,
                           scaled_gamma};
     pointer.select(last_customer, keys, last, log2_probability);
-    unrolled<2 * kRowTiles>([&](i32 i) {
-      const i32 q = i / 2, r = i % 2, row = g + 8 * r;
+    unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
+      const i32 row = g + 8 * r;
       // Logits that are NaN select an arbitrary customer, but an engine must not receive one twice.
       i32& c = last[q][r];
       while (state.mask_word(q, row, c) & WarpState::mask_bit(row, c))
         c = c + 1 < customers ? c + 1 : 0;
     });
     __syncwarp();  // all lanes have read the masks
-    unrolled<2 * kRowTiles>([&](i32 i) {
-      const i32 q = i / 2, r = i % 2, row = g + 8 * r, c = last[q][r];
+    unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
+      const i32 row = g + 8 * r, c = last[q][r];
       if (t == 0) state.mask_word(q, row, c) |= WarpState::mask_bit(row, c);
       __syncwarp();  // the bits of rows g and g + 8 share a word
       if (t == 0 && first + 16 * q + row < rollouts)
@@ -121,8 +121,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
     });
   }
   constexpr float kLn2 = 0.69314718f;
-  unrolled<2 * kRowTiles>([&](i32 i) {
-    const i32 q = i / 2, r = i % 2;
+  unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
     if (warp < busy && t == 0 && first + 16 * q + g + 8 * r < rollouts)
       log_probability[rollout[q][r]] = log2_probability[q][r] * kLn2;
   });

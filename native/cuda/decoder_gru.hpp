@@ -11,9 +11,7 @@ NDS_FN void gru_step(const WarpState& state, const DecoderWeights& weights,
                      const bf16* const (&gates)[kRowTiles][2]) {
   const Floats4* bias = weights.bias(Biases::gru);
   FragmentA hidden[kRowTiles][kWidthTiles];
-  unrolled<kRowTiles * kWidthTiles>([&](i32 i) {
-    hidden[i / kWidthTiles][i % kWidthTiles] = state.hidden(i / kWidthTiles, i % kWidthTiles);
-  });
+  unrolled<kRowTiles, kWidthTiles>([&](i32 q, i32 k) { hidden[q][k] = state.hidden(q, k); });
   FragmentStream<prefetch_depth(kWidthTiles)> stream(weights.layer(Layers::gru));
 #pragma unroll 1
   for (i32 j = 0; j < kWidthTiles; ++j) {
@@ -21,18 +19,14 @@ NDS_FN void gru_step(const WarpState& state, const DecoderWeights& weights,
     Accumulator gate[3][kRowTiles];
     unrolled<3>([&](i32 i) {
       set_bias(gate[i], bias[(3 * j + i) * 4]);
-      unrolled<kRowTiles>([&](i32 q) {
-        unrolled<4>([&](i32 n) {
-          const bf16* from = gates[q][n % 2] + i * NDS_WIDTH + 16 * j + n / 2 * 8;
-          input[q][n][i] = *reinterpret_cast<const u32*>(from);
-        });
+      unrolled<kRowTiles, 4>([&](i32 q, i32 n) {
+        const bf16* from = gates[q][n % 2] + i * NDS_WIDTH + 16 * j + n / 2 * 8;
+        input[q][n][i] = *reinterpret_cast<const u32*>(from);
       });
     });
-    unrolled<3>([&](i32 i) {
-      unrolled<kWidthTiles>([&](i32 k) {
-        stream.next(i * kWidthTiles + k, [&](const FragmentB& fragment) {
-          unrolled<kRowTiles>([&](i32 q) { mma_accumulate(gate[i][q], hidden[q][k], fragment); });
-        });
+    unrolled<3, kWidthTiles>([&](i32 i, i32 k) {
+      stream.next(i * kWidthTiles + k, [&](const FragmentB& fragment) {
+        unrolled<kRowTiles>([&](i32 q) { mma_accumulate(gate[i][q], hidden[q][k], fragment); });
       });
     });
     stream.advance(3 * kWidthTiles);
@@ -49,10 +43,8 @@ NDS_FN void gru_step(const WarpState& state, const DecoderWeights& weights,
       state.activation(q, j) = to_fragment_a(h);
     });
   }
-  unrolled<kRowTiles * kWidthTiles>([&](i32 i) {
-    state.hidden(i / kWidthTiles, i % kWidthTiles) =
-        state.activation(i / kWidthTiles, i % kWidthTiles);
-  });
+  unrolled<kRowTiles, kWidthTiles>(
+      [&](i32 q, i32 k) { state.hidden(q, k) = state.activation(q, k); });
 }
 
 }  // namespace nds::inline NDS_ISA

@@ -91,15 +91,13 @@ struct Pointer {
       CustomerInfo info[8];
       unrolled<8>([&](i32 i) { info[i] = here[i / 2 * 8 + i % 2]; });
       Accumulator score[kRowTiles][2];
-      unrolled<kWidthTiles>([&](i32 k) {
-        unrolled<2>([&](i32 half) {
-          stream.next(2 * k + half, [&](const FragmentB& fragment) {
-            unrolled<kRowTiles>([&](i32 q) {
-              if (k == 0)
-                score[q][half] = mma(state.activation(q, k), fragment);
-              else
-                mma_accumulate(score[q][half], state.activation(q, k), fragment);
-            });
+      unrolled<kWidthTiles, 2>([&](i32 k, i32 half) {
+        stream.next(2 * k + half, [&](const FragmentB& fragment) {
+          unrolled<kRowTiles>([&](i32 q) {
+            if (k == 0)
+              score[q][half] = mma(state.activation(q, k), fragment);
+            else
+              mma_accumulate(score[q][half], state.activation(q, k), fragment);
           });
         });
       });
@@ -135,12 +133,11 @@ struct Pointer {
   NDS_FN void select(const LastCustomer (&last)[kRowTiles][2], const u32 (&keys)[kRowTiles][2],
                      i32 (&selected)[kRowTiles][2], float (&log2_probability)[kRowTiles][2]) const {
     float level[kRowTiles][2];
-    unrolled<2 * kRowTiles>([&](i32 i) { level[i / 2][i % 2] = kClip + fmaxf(gamma, 0.0f); });
+    unrolled<kRowTiles, 2>([&](i32 q, i32 r) { level[q][r] = kClip + fmaxf(gamma, 0.0f); });
     for (bool shifted = false;; shifted = true) {
       Sample samples[kRowTiles][2];
-      unrolled<2 * kRowTiles>([&](i32 i) {
-        samples[i / 2][i % 2].state =
-            hash_bits(keys[i / 2][i % 2] - u32(state.lane % 4 + 1) * 0x9e3779b9u);
+      unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
+        samples[q][r].state = hash_bits(keys[q][r] - u32(state.lane % 4 + 1) * 0x9e3779b9u);
       });
       for_each_chunk(last, level, [&](i32 q, i32 r, i32 chunk, const float (&logits)[8]) {
         float weights[8];
@@ -149,27 +146,25 @@ struct Pointer {
       });
       bool good = true;
       float log2_of_sample[kRowTiles][2];
-      unrolled<2 * kRowTiles>([&](i32 i) {
-        Sample& sample = samples[i / 2][i % 2];
+      unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
+        Sample& sample = samples[q][r];
         sample.resolve(state.lane % 4);
-        sample.merge_lanes(keys[i / 2][i % 2]);
+        sample.merge_lanes(keys[q][r]);
         good = good && in_range(sample.sum);
-        selected[i / 2][i % 2] = sample.customer;
-        log2_of_sample[i / 2][i % 2] = fast_log2(sample.weight[0]) - fast_log2(sample.sum);
+        selected[q][r] = sample.customer;
+        log2_of_sample[q][r] = fast_log2(sample.weight[0]) - fast_log2(sample.sum);
       });
       if (shifted || __ballot_sync(~0u, !good) == 0) {
-        unrolled<2 * kRowTiles>(
-            [&](i32 i) { log2_probability[i / 2][i % 2] += log2_of_sample[i / 2][i % 2]; });
+        unrolled<kRowTiles, 2>(
+            [&](i32 q, i32 r) { log2_probability[q][r] += log2_of_sample[q][r]; });
         return;
       }
       float top[kRowTiles][2];
-      unrolled<2 * kRowTiles>(
-          [&](i32 i) { top[i / 2][i % 2] = kMasked, level[i / 2][i % 2] = 0.0f; });
+      unrolled<kRowTiles, 2>([&](i32 q, i32 r) { top[q][r] = kMasked, level[q][r] = 0.0f; });
       for_each_chunk(last, level, [&](i32 q, i32 r, i32, const float (&logits)[8]) {
         unrolled<8>([&](i32 i) { top[q][r] = fmaxf(top[q][r], logits[i]); });
       });
-      unrolled<2 * kRowTiles>(
-          [&](i32 i) { level[i / 2][i % 2] = max_over_row(top[i / 2][i % 2]); });
+      unrolled<kRowTiles, 2>([&](i32 q, i32 r) { level[q][r] = max_over_row(top[q][r]); });
     }
   }
 };

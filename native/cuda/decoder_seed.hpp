@@ -7,9 +7,7 @@ namespace nds::inline NDS_ISA {
 
 NDS_FN void combine_heads(const WarpState& state, const DecoderWeights& weights) {
   FragmentA heads[kRowTiles][kWidthTiles];
-  unrolled<kRowTiles * kWidthTiles>([&](i32 i) {
-    heads[i / kWidthTiles][i % kWidthTiles] = state.activation(i / kWidthTiles, i % kWidthTiles);
-  });
+  unrolled<kRowTiles, kWidthTiles>([&](i32 q, i32 k) { heads[q][k] = state.activation(q, k); });
   linear<kWidthTiles, kWidthTiles>(
       weights.layer(Layers::combine), weights.bias(Biases::combine),
       [&](i32 q, i32 k) { return heads[q][k]; },
@@ -64,10 +62,10 @@ NDS_FN void add_seed_residual(const WarpState& state, const DecoderWeights& weig
     stream.advance(kSeedStride);
   }
   const float scale = fast_sqrt(1.0f / NDS_WIDTH);
-  unrolled<kRowTiles * kWidthTiles>([&](i32 i) {
-    Accumulator& sum = out[i % kWidthTiles][i / kWidthTiles];
+  unrolled<kRowTiles, kWidthTiles>([&](i32 q, i32 k) {
+    Accumulator& sum = out[k][q];
     unrolled<8>([&](i32 n) { sum.at[n / 4][n % 4] *= scale; });
-    state.activation(i / kWidthTiles, i % kWidthTiles) = to_fragment_a(sum);
+    state.activation(q, k) = to_fragment_a(sum);
   });
 }
 

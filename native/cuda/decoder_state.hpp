@@ -69,9 +69,8 @@ struct WarpState {
 
 // Sets accumulators to a bias.
 NDS_FN void set_bias(Accumulator (&sum)[kRowTiles], Floats4 bias) {
-  unrolled<kRowTiles>([&](i32 q) {
-    unrolled<8>([&](i32 i) { sum[q].at[i / 4][i % 4] = bias.value[i / 4 * 2 + i % 2]; });
-  });
+  unrolled<kRowTiles, 8>(
+      [&](i32 q, i32 i) { sum[q].at[i / 4][i % 4] = bias.value[i / 4 * 2 + i % 2]; });
 }
 
 // A linear layer: `input(q, k)` returns a fragment, `output(j, sums)` receives 16 channels of all

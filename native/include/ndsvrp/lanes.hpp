@@ -42,6 +42,10 @@ template <i32 Count> NDS_FN void unrolled(auto call) {
 #endif
   for (i32 i = 0; i < Count; ++i) call(i);
 }
+// Call call(a, b) for all pairs.
+template <i32 A, i32 B> NDS_FN void unrolled(auto call) {
+  unrolled<A * B>([&](i32 i) { call(i / B, i % B); });
+}
 
 NDS_FN i32 least(i32 a, i32 b) { return a < b ? a : b; }
 NDS_FN i32 most(i32 a, i32 b) { return a > b ? a : b; }
