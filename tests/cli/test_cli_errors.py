@@ -79,6 +79,10 @@ SET = DATA / "sets/cvrp100.npz"
         (("solve", SET, "--init", "a.sol"), "--init is for one instance: choose one of the set by --index"),
         (("solve", TOY, "--together", 2), "--together is for the instances of a set"),
         (("generate", "tsp", "-n", 5, "--out", "a.npz"), "unknown variant 'tsp' (known: cvrp, vrptw, pcvrp, pcvrptw)"),
+        (
+            ("generate", "cvrp", "-n", 10**9, "--out", "a.npz"),
+            "1,000,000,000 customers make a set too large to be read: at most 8,388,608",
+        ),
         (("generate", "cvrp", "-n", 5, "--out", "a.txt"), "a.txt: a set is written as .npz"),
         (("generate", "vrptw", "-n", 5, "--seeds", "x", "--out", "a.npz"), "--seeds: 'x' is not a range like 2-6"),
         (("bench", "table", "no.jsonl"), "no.jsonl: no such file"),

@@ -249,7 +249,7 @@ def test_interrupted_batch_is_written(start_nds, data, tmp_path):
 @pytest.mark.slow
 def test_interrupted_before_the_search(start_nds, data, tmp_path):
     """Ctrl-C at any other time ends the command in silence."""
-    child = start_nds("generate", "cvrp", "-n", 2000, "--count", 20000, "--out", tmp_path / "a.npz")
+    child = start_nds("generate", "cvrp", "-n", 2000, "--count", 4000, "--out", tmp_path / "a.npz")
     time.sleep(1.0)
     child.send_signal(signal.SIGINT)
     _, stderr = child.communicate(timeout=20)

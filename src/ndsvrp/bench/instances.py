@@ -1,6 +1,7 @@
 """The instances of a benchmark: an `.npz` set, or a folder or pattern of instance files."""
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ def find_cases(set_path: str | Path, instances: str | None = None, ignore_fields
     check_name(path)
     if path.suffix == ".npz" and exists(path):
         names = [f"{i:04d}" for i in range(len(read_set(path)))]
-        return [Case(path.stem, names[i], str(path.resolve()), i) for i in select(instances, names)]
+        return [Case(path.stem, names[i], os.path.realpath(path), i) for i in select(instances, names)]
     try:
         found = list(path.iterdir() if path.is_dir() else path.parent.glob(path.name))
     except (OSError, ValueError, NotImplementedError, re.error) as error:  # of a name or pattern that is none
@@ -55,9 +56,9 @@ def find_cases(set_path: str | Path, instances: str | None = None, ignore_fields
         kinds = " or ".join(SUFFIXES)
         raise InstanceError(f"no .npz set, no folder and no pattern that finds {kinds} files", file=str(set_path))
     names = [file.stem for file in files]
-    folder = files[0].resolve().parent.name
+    folder = Path(os.path.realpath(files[0])).parent.name
     return [
-        Case(folder, names[i], str(files[i].resolve()), None, tuple(ignore_fields)) for i in select(instances, names)
+        Case(folder, names[i], os.path.realpath(files[i]), None, tuple(ignore_fields)) for i in select(instances, names)
     ]
 
 

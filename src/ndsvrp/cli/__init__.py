@@ -42,6 +42,8 @@ class Commands(TyperGroup):
             return _complain(_name_unserved(error), 3)
         except NdsError as error:
             return _complain(str(error), 2)
+        except MemoryError as error:
+            return _complain(f"not enough memory ({error})" if str(error) else "not enough memory", 2)
         except _UsageError as error:
             message = str(error.format_message())
             if not message.strip() or "\n" in message.strip():  # no arguments: the help

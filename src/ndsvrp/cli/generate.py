@@ -12,10 +12,13 @@ from ndsvrp.generate import Clustered, Layout, Prizes, Uniform, Windows, generat
 from ndsvrp.generate.config import CustomerPosition, DemandKind, DepotPosition, RouteSize
 from ndsvrp.io import write_set
 from ndsvrp.io.files import check_writable
+from ndsvrp.io.npz import MAX_UNPACKED
 from ndsvrp.text import amount, spread
 from ndsvrp.variants import VARIANTS
 
 Config = TypeVar("Config", Uniform, Clustered, Windows, Prizes)
+
+MOST = MAX_UNPACKED // 64  # bytes of a customer with all constraints
 
 _UNIFORM, _CLUSTERED = "Layout uniform", "Layout clustered (the X generator)"
 _WINDOWS, _PRIZES = "Time windows", "Prizes"
@@ -71,6 +74,8 @@ def generate_command(
     """Generate a set of random instances. The same seed gives the same instances."""
     if out.suffix.lower() != ".npz":
         raise NdsError(f"{out}: a set is written as .npz")
+    if customers * count > MOST:
+        raise NdsError(f"{customers * count:,} customers make a set too large to be read: at most {MOST:,}")
     check_writable(out)
     problems = generate(
         variant,

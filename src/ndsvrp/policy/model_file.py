@@ -165,7 +165,7 @@ def read_model_file(file: Path) -> ModelFile:
     table = {"inputs": list(FIRST_INPUTS), **read_json(described, FORMAT)}
     require_fields(table, (*_HEAD, *(f.name for f in fields(ModelCard))), str(described))
     try:
-        if table["dtype"] not in DTYPES:
+        if table["dtype"] not in tuple(DTYPES):  # a tuple: it may have no hash
             raise NdsError(f"dtype must be one of {', '.join(DTYPES)}, got {table['dtype']!r}")
         if not isinstance(table["sha256"], str):
             raise NdsError(f"sha256 must be text, got {table['sha256']!r}")

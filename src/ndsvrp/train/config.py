@@ -4,6 +4,7 @@ A file may begin with `extends = "OTHER.toml"` (relative to itself) and state on
 `train` and `validation` are merged field by field. The list `data`, the curriculum, is replaced as a whole.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -180,15 +181,16 @@ def _record(kind: Any, table: Any, name: str) -> Any:
         raise NdsError(f"{name}: {error}") from None
 
 
-def _tables(file: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
-    if file.resolve() in seen:
+def _tables(file: Path, seen: tuple[str, ...]) -> dict[str, Any]:
+    place = os.path.realpath(file)
+    if place in seen:
         raise NdsError(f"{file}: extends itself")
     tables = read_toml(file)
     if (base := tables.pop("extends", None)) is None:
         return tables
     if not isinstance(base, str):
         raise NdsError(f"{file}: extends must be a path")
-    return _merged(_tables(file.parent / base, (*seen, file.resolve())), tables)
+    return _merged(_tables(file.parent / base, (*seen, place)), tables)
 
 
 def _merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
