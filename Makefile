@@ -10,7 +10,7 @@ DEMO := X-n106-k14
 # Two workers halve the time. With worksteal, the tests of a file mostly stay on one worker and share its fixtures.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-fast lint format wheel-check build clean
+.PHONY: demo test test-fast fuzz lint format wheel-check build clean
 
 demo: $(STAMP)
 	@mkdir -p out
@@ -22,6 +22,11 @@ test: $(STAMP)
 
 test-fast: $(STAMP)
 	$(PYTEST) -m 'not emulator and not slow and not gpu'
+
+# Thousands of damaged files and command lines; `make test` runs the first few hundred.
+FUZZ_SEED ?= 1
+fuzz: $(STAMP)
+	$(BIN)/python tests/fuzz/run.py --count 5000 --seed $(FUZZ_SEED)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

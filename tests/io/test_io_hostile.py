@@ -59,6 +59,13 @@ def test_only_regular_files_are_read(tmp_path, name):
     assert "cannot be read (File name too long)" in message(READERS[name], tmp_path / ("x" * 300 + name))
 
 
+@pytest.mark.parametrize("name", READERS)
+def test_links_in_a_circle(tmp_path, name):
+    path = tmp_path / name
+    path.symlink_to(path)
+    assert message(READERS[name], path) == f"{path}: cannot be read (Too many levels of symbolic links)"
+
+
 def test_extended_configuration_goes_through_the_guard(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "a.toml").write_text('extends = "pipe.toml"\n')

@@ -267,6 +267,7 @@ def test_broken_json(tmp_path: Path, text: str, message: str) -> None:
     [
         ({"colour": "red"}, "unknown field 'colour' (known: format, sha256, dtype, network, "),
         ({"dtype": "int8"}, "dtype must be one of float32, float16, got 'int8'"),
+        ({"dtype": ["float32"]}, "dtype must be one of float32, float16, got ['float32']"),
         ({"sha256": 7}, "sha256 must be text, got 7"),
         ({"problems": "cvrp"}, "problems must be a list that is not empty, got 'cvrp'"),
         ({"problems": [["cvrp"]]}, "problems: unknown '['cvrp']' (known: "),
