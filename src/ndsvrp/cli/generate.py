@@ -77,27 +77,17 @@ def generate_command(
     if customers * count > MOST:
         raise NdsError(f"{customers * count:,} customers make a set too large to be read: at most {MOST:,}")
     check_writable(out)
+    uniform = _config(Uniform, smallest=smallest, largest=largest)
+    clustered = _config(
+        Clustered, depot=depot, customers=places, seeds=_pair(seeds), halving=halving, demand=demand,
+        route_size=route_size,
+    )  # fmt: skip
+    windows = _config(Windows, horizon=horizon, width=width, service=service, tick=tick)
+    prizes = _config(Prizes, low=prize_low, high=prize_high, share=prize_share)
     problems = generate(
-        variant,
-        customers,
-        count=count,
-        seed=seed,
-        first=first,
-        layout=layout,
-        capacity=capacity,
-        uniform=_config(Uniform, smallest=smallest, largest=largest),
-        clustered=_config(
-            Clustered,
-            depot=depot,
-            customers=places,
-            seeds=_pair(seeds),
-            halving=halving,
-            demand=demand,
-            route_size=route_size,
-        ),
-        windows=_config(Windows, horizon=horizon, width=width, service=service, tick=tick),
-        prizes=_config(Prizes, low=prize_low, high=prize_high, share=prize_share),
-    )
+        variant, customers, count=count, seed=seed, first=first, layout=layout, capacity=capacity, uniform=uniform,
+        clustered=clustered, windows=windows, prizes=prizes,
+    )  # fmt: skip
     write_set(out, problems)
     capacities = spread(problem.capacity for problem in problems)
     kind = f"{layout or VARIANTS[variant].layout} {variant.upper()}"

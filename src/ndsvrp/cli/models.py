@@ -85,7 +85,7 @@ def _facts(file: ModelFile) -> Facts:
         ("name", file.name),
         ("file", str(file.weights)),
         ("problems", _problems(card)),
-        ("sizes", _sizes(card)),
+        ("sizes", ", ".join(map(str, card.sizes))),
         ("network", f"width {network.width}, {amount(network.heads, 'head')}, {layers}"),
         *((part, "yes" if present else "no") for part, present in parts.items()),
         ("inputs", ", ".join(card.inputs)),
@@ -113,10 +113,6 @@ def duration(seconds: float) -> str:
 
 def _problems(card: ModelCard) -> str:
     return ", ".join(name.upper() for name in card.problems)
-
-
-def _sizes(card: ModelCard) -> str:
-    return ", ".join(map(str, card.sizes))
 
 
 def _figures(validation: dict[str, Any], lead: str = "") -> Facts:

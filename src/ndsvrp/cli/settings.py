@@ -69,8 +69,7 @@ def training_page() -> str:
         "`nds train CONFIG.toml --set train.batch=32` changes a field of the first three.",
     ]
     for name, record in training_rows().items():
-        lines += ["", f"## [{name}]", "", f"| {' | '.join(TRAINING_HEAD)} |", "| --- | ---: | --- |"]
-        lines += [f"| `{field}` | {default} | {text} |" for field, default, text in record]
+        lines += ["", f"## [{name}]", "", *_markdown(TRAINING_HEAD, record)]
     return "\n".join(lines) + "\n"
 
 
@@ -82,13 +81,16 @@ def page() -> str:
         "Made by `nds settings --markdown`; the defaults and sentences are those of `search/settings.py`.",
         "`ndsvrp.solve(problem, string_average=15)` and `nds solve FILE --set string_average=15` change one.",
         "",
-        f"| {' | '.join(HEAD)} |",
-        "| --- | ---: | ---: | --- |",
-        *(f"| `{name}` | {nds} | {sisr} | {text} |" for name, nds, sisr, text in rows()),
+        *_markdown(HEAD, rows()),
         "",
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _markdown(head: tuple[str, ...], content: Sequence[tuple[str, ...]]) -> list[str]:
+    line = ["---", *["---:"] * (len(head) - 2), "---"]
+    return [f"| {' | '.join(row)} |" for row in (head, line, *((f"`{name}`", *rest) for name, *rest in content))]
 
 
 def _show(value: Any) -> str:

@@ -37,14 +37,8 @@ class Recipe:
 
     def problems(self, seed: int, first: int, count: int, capacity: float | None = None) -> list[Problem]:
         """Return instances `first` … `first + count - 1` of a seed. Each of them is a batch of one in numpy."""
-        made = []
-        for index in range(first, first + count):
-            problem = draw(self, seed, np.array([index])).problem(0, f"{self._name(seed)}-{index:04d}", capacity)
-            made.append(problem)
-        return made
-
-    def _name(self, seed: int) -> str:
-        return f"{self.variant.name}{self.customers}-seed{seed}"
+        name, numbers = f"{self.variant.name}{self.customers}-seed{seed}", range(first, first + count)
+        return [draw(self, seed, np.array([i])).problem(0, f"{name}-{i:04d}", capacity) for i in numbers]
 
 
 @dataclass(frozen=True, eq=False)
