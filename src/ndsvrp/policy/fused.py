@@ -38,10 +38,7 @@ def select_kernels(network: Network, nodes: Tensor) -> Kernels | None:
 
 def encode(kernels: Kernels, network: Network, inputs: Inputs, between: Callable[[], None]) -> Tensor:
     """Return the customers' embeddings, (B, N, D) bfloat16; `between` is called before every layer."""
-    route_layers: list[Any] = [network.message_passing, network.tour_encoding]
-    if network.config.tour_first:
-        route_layers.reverse()
-    layers = [*network.before, *(layer for layer in route_layers if layer is not None), *network.after]
+    layers = network.layers
     solution = tuple(part.contiguous() for part in (inputs.previous, inputs.next, inputs.route))
     with torch.autocast(inputs.nodes.device.type, enabled=False):
         embedding = _embedding(network)

@@ -49,8 +49,8 @@ class Attention(nn.Module):
         self.feed_forward = feed_forward(config.width, config.feed_forward)
         self.norm_after = Norm(config.width)
 
-    def forward(self, h: Tensor) -> Tensor:
-        """(B, N+1, D) to the same."""
+    def forward(self, h: Tensor, inputs: Inputs) -> Tensor:
+        """(B, N+1, D) to the same; like the other layers, but it does not read the solution."""
         query, keys, values = (split_heads(part, self.heads) for part in self.project(h).chunk(3, dim=-1))
         heads = join_heads(F.scaled_dot_product_attention(query, keys, values))
         h = self.norm(h + self.combine(heads))
@@ -143,6 +143,13 @@ class Network(nn.Module):
 
     # --- encoder -----------------------------------------------------------------------------
 
+    @property
+    def layers(self) -> list[nn.Module]:
+        """The layers of the encoder in their order."""
+        route_layers = [self.message_passing, self.tour_encoding]
+        ordered = reversed(route_layers) if self.config.tour_first else route_layers
+        return [*self.before, *(layer for layer in ordered if layer is not None), *self.after]
+
     def embed(self, inputs: Inputs, between: Callable[[], None] = lambda: None) -> Tensor:
         """Return the embeddings (B, N, D) of the customers in their problem and solution.
 
@@ -151,16 +158,9 @@ class Network(nn.Module):
         if (kernels := fused.select_kernels(self, inputs.nodes)) is not None:
             return fused.encode(kernels, self, inputs, between)
         h = torch.cat([self.embed_depot(inputs.nodes[:, :1]), self.embed_customer(inputs.nodes[:, 1:])], dim=1)
-        for layer in self.before:
+        for layer in self.layers:
             between()
-            h = layer(h)
-        route_layers = [self.message_passing, self.tour_encoding]
-        for route_layer in reversed(route_layers) if self.config.tour_first else route_layers:
-            if route_layer is not None:
-                h = route_layer(h, inputs)
-        for layer in self.after:
-            between()
-            h = layer(h)
+            h = layer(h, inputs)
         return h[:, 1:]
 
     def encode(self, inputs: Inputs, between: Callable[[], None] = lambda: None) -> Memory:
