@@ -16,6 +16,7 @@
 #include "ndsvrp/gaps.hpp"
 #include "ndsvrp/layout.hpp"
 #include "neighbours.hpp"
+#include "savings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -210,14 +211,26 @@ class Chains {
   i32 size() const { return i32(chains_.size()); }
 
   // Set the current solution to the given routes (each ended by a 0), and the best one with it.
-  void set_tour(i32 chain, In<i32> tour) {
-    ChainData& data = chains_.at(chain);
-    core_.clear(data.in(), data.chain);
-    for (size_t begin = 0, end = 0; end < tour.size(); begin = ++end) {
-      while (tour.data()[end] != 0) ++end;
-      core_.add_route(data.in(), data.chain, tour.data() + begin, i32(end - begin));
+  void set_tour(i32 chain, In<i32> tour) { set_routes(chain, tour.data(), tour.size()); }
+
+  // Allocate the workspaces of so many threads.
+  void reserve(i32 threads) {
+    while (i32(work_.size()) < threads) {
+      work_.push_back(std::make_unique<WorkspaceData>(largest_, core_));
     }
-    start_from_current(data.chain);
+  }
+
+  // Set all chains to routes by savings, as far as `seconds` allow.
+  void construct(i32 threads, std::optional<double> seconds) {
+    nb::gil_scoped_release release;
+    const Alarm alarm(seconds, stop_);
+    std::vector<std::vector<i32>> tours(instances_.size());
+    parallel(threads, i32(tours.size()),
+             [&](i32, i32 i) { tours[i] = savings(instances_[i]->in, &stop_); });
+    parallel(threads, size(), [&](i32, i32 chain) {
+      const std::vector<i32>& tour = tours[problem_of_[chain]];
+      set_routes(chain, tour.data(), tour.size());
+    });
   }
 
   // Returns the steps made by all chains; fewer than asked for if `seconds` were too few.
@@ -336,14 +349,22 @@ class Chains {
     return array(std::move(numbers), {chains_.size()});
   }
 
+  void set_routes(i32 chain, const i32* tour, size_t length) {
+    ChainData& data = chains_.at(chain);
+    core_.clear(data.in(), data.chain);
+    for (size_t begin = 0, end = 0; end < length; begin = ++end) {
+      while (tour[end] != 0) ++end;
+      core_.add_route(data.in(), data.chain, tour + begin, i32(end - begin));
+    }
+    start_from_current(data.chain);
+  }
+
   u64 key(u64 seed, u64 iteration, i32 chain) const {
     return core_.key_of(core_.key_of(core_.key_of(0, seed), iteration), u64(numbers_[chain]));
   }
 
   void run(i32 threads, i32 count, auto task) {
-    while (i32(work_.size()) < std::min(threads, count)) {
-      work_.push_back(std::make_unique<WorkspaceData>(largest_, core_));
-    }
+    reserve(std::min(threads, count));
     parallel(threads, count, [&](i32 worker, i32 i) { task(work_[worker]->work.data(), i); });
   }
 
@@ -392,6 +413,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("isa", &Chains::isa)
       .def("__len__", &Chains::size)
       .def("set_tour", &Chains::set_tour, "chain"_a, "tour"_a)
+      .def("reserve", &Chains::reserve, "threads"_a)
+      .def("construct", &Chains::construct, "threads"_a, "seconds"_a.none())
       .def("improve", &Chains::improve, "recipe"_a, "given"_a.none(), "temperature"_a, "start"_a,
            "stop"_a, "seed"_a, "iteration"_a, "threads"_a, "seconds"_a.none())
       .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a,

@@ -45,11 +45,14 @@ class EngineError(NdsError):
 
 
 class NoSolutionError(NdsError):
-    """No feasible solution was found; `unserved` lists the required customers in no route."""
+    """No feasible solution was found; `unserved` lists the required customers in no route.
 
-    def __init__(self, message: str, unserved: list[int]) -> None:
+    `preparation`: as that of a `Result`.
+    """
+
+    def __init__(self, message: str, unserved: list[int], preparation: float = 0.0) -> None:
         super().__init__(message)
-        self.unserved = unserved
+        self.unserved, self.preparation = unserved, preparation
 
 
 class CheckpointError(NdsError):

@@ -364,3 +364,61 @@ def test_costs_are_true_for_every_kind(variant: str, source: str) -> None:
         for iteration, recipe in enumerate((STRINGS, RELATED)):
             engine.improve(state, recipe, None, heat(problem, 1, 100, 0.1), seed, iteration)
         assert_costs_are_true(engine, state)
+
+
+# --- savings -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("variant", "source"), [(v, s) for v in VARIANTS for s in SOURCES])
+def test_savings_are_feasible(variant: str, source: str) -> None:
+    """For every combination of constraints and distances, and however little time there is."""
+    problem, engine = random_problem(3, variant, source, customers=40, limits=True), CpuEngine()
+    state = engine.start([problem], [0, 0])
+    alone = state.stats().costs[0]
+    for deadline in (None, time.perf_counter() - 1.0):
+        assert engine.construct(state, deadline)
+        assert_costs_are_true(engine, state)
+        first, second = (engine.export(state, chain) for chain in (0, 1))
+        assert first == second
+    engine.construct(state, None)
+    assert problem.vehicles is not None or state.stats().costs[0] <= alone
+
+
+def test_savings_join_routes() -> None:
+    problem = uniform(2000)
+    engine = CpuEngine()
+    state = engine.start([problem], [0])
+    alone = state.stats().costs[0]
+    engine.construct(state, None)
+    assert state.stats().costs[0] < 0.35 * alone
+    routes = engine.export(state, 0).routes
+    loads = [problem.demand[list(route)].sum() for route in routes]
+    assert np.mean(loads) > 0.9 * problem.capacity
+    assert len(routes) < 1.1 * problem.demand.sum() / problem.capacity
+    few = problem.replace(vehicles=100)
+    state = engine.start([few], [0])
+    engine.construct(state, None)
+    assert len(engine.export(state, 0).routes) == 100
+
+
+# --- times that exceed 32 bits -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_duration": 60.0}])
+def test_stripped_routes_far_from_the_triangle_inequality(limits: dict[str, float]) -> None:
+    """Without the others, ten legs of a route take 50 each: their sum would not fit into 32 bits."""
+    n = 21
+    duration = np.full((n, n), 50.0)
+    duration[np.arange(n - 1), np.arange(1, n)] = 1.0  # from each to the next
+    duration[n - 1, 0] = duration[0, 1] = 1.0
+    duration[0, :] = duration[:, 0] = 1.0
+    problem = Problem(
+        distance=np.ones((n, n)) - np.eye(n), duration=duration, demand=np.r_[0, np.ones(n - 1)], capacity=n,
+        windows=np.tile([0.0, 60.0], (n, 1)), **limits,
+    )  # fmt: skip
+    engine = CpuEngine()
+    state = engine.start([problem], [0], Solution([range(1, n)]))
+    odd = np.arange(1, n, 2, dtype=np.int32)[None, None].repeat(1, axis=1)
+    engine.improve(state, Recipe(removals=odd.shape[2]), odd, np.full((1, 1), 1e9), 1, 1)
+    report = check(problem, engine.export(state, 0, best=False))
+    assert report.feasible and engine.export(state, 0, best=False).routes == (tuple(range(1, n)),)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ndsvrp import EngineError, NdsError, Problem
+from ndsvrp import EngineError, NdsError, Problem, Solution, solve
 from ndsvrp.constraints.prizes import REQUIRED
-from ndsvrp.engine.ticks import LARGEST, Ticks
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.engine.own_scales import OwnScales
+from ndsvrp.engine.ticks import LARGEST, Ticks, ticks_of
 from ndsvrp.metric import power_of_two
 
 SQUARE = np.array([[0, 0], [3, 4], [6, 8], [0, 5]], float)  # lengths from the depot: 5, 10, 5
@@ -79,8 +81,6 @@ def test_everything_at_one_place() -> None:
 
 
 def test_too_large_numbers_are_refused() -> None:
-    with pytest.raises(EngineError, match="too large for the metric 'dimacs': use 'none'"):
-        Ticks(Problem(coordinates=SQUARE * 1e7, demand=DEMAND, capacity=6, metric="dimacs")).per_unit
     with pytest.raises(NdsError, match="too large"):
         Ticks(Problem(coordinates=SQUARE * 1e200, demand=DEMAND, capacity=6)).per_unit
 
@@ -158,3 +158,78 @@ def test_sort_orders() -> None:
         [3, 2, 1],  # late closing first
         [3, 2, 1],  # required first, then high prizes: 9, 5
     ]
+
+
+# --- numbers that differ too much for one scale ------------------------------------------------
+
+
+def at(x: list[float], **fields: object) -> Problem:
+    """Customers on a line, the depot at 0."""
+    coordinates = np.array([[0.0, 0.0], *([each, 0.0] for each in x)])
+    return Problem(**{"coordinates": coordinates, "demand": [0, *(1 for _ in x)], "capacity": 9, **fields})
+
+
+def test_late_windows_leave_lengths_fine() -> None:
+    """Windows at 1e8 beside lengths of 1: one scale would give a length less than three ticks."""
+    ticks = ticks_of(at([1, 2, 3.5], windows=[[0, 2e8], *[[1e8, 2e8]] * 3]))
+    assert isinstance(ticks, OwnScales) and ticks.points is None
+    assert ticks.length_matrix[0].tolist() == [0, ticks.per_unit, 2 * ticks.per_unit, 3.5 * ticks.per_unit]
+    assert ticks.per_unit == 2.0**26 and ticks.per_time == 2.0  # nobody is on the way long after 1e8
+    assert ticks.time_matrix is not None and ticks.time_matrix[0].tolist() == [0, 2, 4, 7]
+    assert ticks.fields["ready"].tolist() == [0, 2e8, 2e8, 2e8]
+    near = ticks_of(at([1, 2, 3.5], windows=[[0, 200], *[[100, 200]] * 3]))
+    assert type(near) is Ticks  # one scale is fine enough
+
+
+def test_whole_lengths_of_more_than_28_bits() -> None:
+    """Coarser ticks for lengths; times are exact as long as they fit."""
+    ticks = ticks_of(at([1e9, 2e9], metric="round", windows=[[0, 6e9], [0, 5e9], [7, 5e9]], service=[0, 5, 0]))
+    assert not ticks.has_whole_lengths and not ticks.has_whole_times
+    assert ticks.per_unit == 0.125 and ticks.length_matrix is not None
+    assert ticks.length_matrix.tolist() == [[0, 1.25e8, 2.5e8], [1.25e8, 0, 1.25e8], [2.5e8, 1.25e8, 0]]
+    assert ticks.per_time == 0.03125
+    assert ticks.fields["ready"].tolist() == [0, 0, 1]  # up
+    assert ticks.fields["due"].tolist() == [187499999, 156249999, 156249999]  # down
+    assert ticks.fields["service"].tolist() == [0, 1, 1]
+    limited = ticks_of(at([1e9, 2e9, 1], metric="round", max_distance=9, prize=[0, 1, 1, 1]))
+    assert limited.has_whole_lengths and limited.per_unit == 1  # no route has a longer leg
+    assert limited.unreachable.tolist() == [False, True, True, False]
+
+
+def test_prizes_far_below_lengths() -> None:
+    """Customers that cost more than all prizes are excluded, and their lengths need not fit."""
+    ticks = ticks_of(at([1e9, 1e-3], prize=[0, 0.01, 0.01]))
+    assert isinstance(ticks, OwnScales)
+    assert ticks.hopeless.tolist() == ticks.excluded.tolist() == [False, True, False]
+    assert ticks.longest == 1e-3 and ticks.length_matrix[0, 2] == round(1e-3 * ticks.per_unit) > 2**27 - 1
+    assert solve(at([1e9, 1e-3], prize=[0, 0.01, 0.01]), iterations=5).solution.routes == ((2,),)
+
+
+@pytest.mark.parametrize("prize", [100.0, 1e5, 12345678.0])
+def test_large_prizes_are_codes_where_vehicles_are_scarce(prize: float) -> None:
+    problem = at([1.0, 1.0], prize=[0, prize, 0.5 * prize], vehicles=1)
+    ticks = ticks_of(problem)
+    state = CpuEngine().start([problem], [0], Solution([]))
+    assert state.stats().costs[0] == pytest.approx(1.5 * prize, rel=1e-6)  # nobody is served
+    assert (ticks.fields["prize"] > 1 << 28).tolist() == [False, prize > 64, prize > 128]
+    assert solve(problem.replace(capacity=1), iterations=20).solution.routes == ((1,),)
+
+
+def test_what_no_scale_represents_is_refused() -> None:
+    with pytest.raises(EngineError, match=r"prizes up to 1e\+15 .* costs would take more than 64 bits"):
+        assert ticks_of(at([1.0, 2.0], prize=[0, 1e15, 0], vehicles=1)).missing
+    with pytest.raises(EngineError, match=r"a duration limit of 4 beside times up to 1.001e\+08"):
+        ticks_of(at([1.0, 2.0], windows=[[0, 2e8], [1e8, 2e8], [1e8, 2e8]], max_duration=4))
+    many = np.random.default_rng(1).random((5002, 2))
+    windows = np.array([[0, 1e9]] * 5002)
+    windows[1:, 0] = 1e8
+    with pytest.raises(
+        EngineError, match="need scales of their own, which takes a matrix: that is done for up to 5000"
+    ):
+        ticks_of(Problem(coordinates=many, demand=np.r_[0, np.ones(5001)], capacity=9, windows=windows))
+
+
+def test_every_demand_fits_a_vehicle() -> None:
+    """Rounding up must not make a full load too much."""
+    fields = ticks_of(at([1.0, 2.0], demand=[0, 2**31 + 1, 1], capacity=2**31 + 1)).fields
+    assert fields["demand"][1] == fields["capacity"] < 2**30 + 1 and fields["demand"][2] == 1

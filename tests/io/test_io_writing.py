@@ -173,6 +173,7 @@ def a_result():
         reconstructions=4000,
         settings={"solver": "sisr", "limit": float("inf"), "metric": Metric.DIMACS, "out": Path("a"), "k": np.int64(3)},
         trace=(TracePoint(0.5, 1, 30.0), TracePoint(1.0, 9, 20.1)),
+        preparation=0.25,
     )
 
 
@@ -181,7 +182,7 @@ def test_result(tmp_path):
     write_result(path, a_result())
     read_back = json.loads(path.read_text())
     # 0 → 1: 5, 1 → 3: √(3² + 1²) = 3.16… → 3.1, 3 → 0: 5; customer 2 is unserved: 7
-    assert {key: read_back[key] for key in list(read_back)[:15]} == {
+    assert {key: read_back[key] for key in list(read_back)[:16]} == {
         "problem": {"name": "toytw", "customers": 3, "metric": "dimacs"},
         "cost": 20.1,
         "distance": 13.1,
@@ -193,6 +194,7 @@ def test_result(tmp_path):
         "seed": 7,
         "stopped": "time",
         "seconds": 1.5,
+        "preparation": 0.25,
         "iterations": 20,
         "reconstructions": 4000,
         "settings": {"solver": "sisr", "limit": None, "metric": "dimacs", "out": "a", "k": 3},

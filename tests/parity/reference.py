@@ -120,6 +120,7 @@ class Numbers:
         self.max_duration = fields.get("max_duration", math.inf)
         if self.windows:
             self.ready, self.due, self.service = (fields[name].tolist() for name in ("ready", "due", "service"))
+        self.may_be_alone = ticks.alone
         prize = ticks.fields["prize"]
         self.prize: list[int] | None = None if prize is None else prize.tolist()
         nodes = range(self.n + 1)
@@ -168,6 +169,10 @@ class Numbers:
 
     def feasible(self, route: Sequence[int]) -> bool:
         return sum(self.demand[c] for c in route) <= self.capacity and self.fits(route)
+
+    def alone(self, c: int) -> bool:
+        """Whether c can have a route of its own."""
+        return bool(self.demand[c] <= self.capacity) and (self.may_be_alone is None or bool(self.may_be_alone[c]))
 
     def fits(self, route: Sequence[int]) -> bool:
         """Whether the route keeps windows and limits; unlike the load, they may depend on customers it has lost."""
@@ -245,7 +250,7 @@ class Chain:
         numbers, largest = self.numbers, largest or self.numbers.n
         self.set_routes([])
         if not limited:
-            self.set_routes([[c] for c in range(1, numbers.n + 1) if numbers.demand[c] <= numbers.capacity])
+            self.set_routes([[c] for c in range(1, numbers.n + 1) if numbers.alone(c)])
         else:
             everyone = Recipe(rule="random", removals=largest, all_routes=True)
             self.improve(everyone, None, [0.0], chain_key(seed, START_ITERATION, chain))
@@ -423,7 +428,7 @@ class Chain:
             if numbers.prize is not None:
                 routes = sum(1 for route in draft.values() if route)
                 routes += sum(1 for r in range(len(self.routes)) if r not in draft)
-                possible = routes < numbers.vehicles and numbers.demand[c] <= numbers.capacity
+                possible = routes < numbers.vehicles and numbers.alone(c)
                 pays = prize == REQUIRED or numbers.tour_length([c]) < prize
                 coin = key_of(coin_key, turn) >> 32 < chance(recipe.open_route)
                 if not possible or not (pays or coin):

@@ -191,7 +191,7 @@ def test_nobody_is_served() -> None:
     """All prizes are too small: everybody stays out, and is tried again."""
     coordinates = np.random.default_rng(1).random((12, 2)) + 1.0
     coordinates[0] = 0
-    prize = np.r_[0, np.full(11, 1e-3)]
+    prize = np.r_[0, np.full(11, 1e-2)]
     problem = Problem(coordinates=coordinates, demand=np.r_[0, np.ones(11)], capacity=3, prize=prize)
     recipe = Recipe(rule="string", open_route=0.0)
     state, reference = start(CpuEngine(), [problem], [0], 0, init=Solution([])), Chain(Numbers(problem))
@@ -200,7 +200,7 @@ def test_nobody_is_served() -> None:
     reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(0, 0, 0))
     assert_same(state, 0, reference)
     assert reference.routes == []
-    assert state.stats().costs[0] == pytest.approx(11e-3, rel=1e-5)
+    assert state.stats().costs[0] == pytest.approx(11e-2, rel=1e-5)
     CpuEngine().improve(state, replace(recipe, open_route=1.0), None, np.full((1, 1), 1e30), 0, 1)
     reference.improve(replace(recipe, open_route=1.0), None, [1e300], chain_key(0, 1, 0))
     assert_same(state, 0, reference)

@@ -38,8 +38,6 @@ template <class Self> struct AnyRule {
     NDS_FN static bool fits_position(const auto&, const auto&, const auto&, const Ways&, i32) {
       return true;
     }
-    // Whether the customer fits a route of its own.
-    NDS_FN static bool fits_alone(const Ways&) { return true; }
     // Change the route's numbers by the insertion.
     NDS_FN static void extend(auto& /* route */, i32 /* increase of its length */) {}
   };
@@ -101,9 +99,6 @@ template <class... Rule> struct Rules {
     NDS_FN bool fits_position(const auto&... a) const {
       return (Rule::Probe::fits_position(a...) & ...);
     }
-    NDS_FN bool fits_alone(const Ways& ways) const {
-      return (Rule::Probe::fits_alone(ways) && ...);
-    }
     NDS_FN void extend(auto& route, i32 cost) const { (Rule::Probe::extend(route, cost), ...); }
   };
 
@@ -119,9 +114,10 @@ template <class... Rule> struct Rules {
     ((limit = least(limit, Rule::limit(in, c))), ...);
     return limit;
   }
-  NDS_FN static bool opens(const Instance& in, const Probe& probe, i32 routes, const Ways& ways,
-                           i32 limit, auto coin) {
-    const bool fits = probe.fits_route(Route<i32>{}) && probe.fits_alone(ways);
+  NDS_FN static bool opens(const Instance& in, const Probe& probe, i32 c, i32 routes,
+                           const Ways& ways, i32 limit, auto coin) {
+    const bool alone = in.alone == nullptr || in.alone[c] != 0;
+    const bool fits = alone && probe.fits_route(Route<i32>{});
     return (Rule::opens(in, routes, fits, ways.to + ways.from < limit, coin) && ...);
   }
   NDS_FN static void clear(auto&&... a) { (Rule::clear(a...), ...); }

@@ -290,7 +290,7 @@ NDS_FN void recreate_by_gaps(const Instance& in, const D& d, const Solution& s, 
     next = customer(least(turn + 1, count - 1));
     if (!found) {
       const Ways ways = ways_alone<R>(d, candidate.c);
-      if (!R::opens(in, candidate.probe, routes, ways, candidate.limit,
+      if (!R::opens(in, candidate.probe, candidate.c, routes, ways, candidate.limit,
                     [&] { return greedy.coin(turn); })) {
         if (lanes.leads()) own.unserved[gaps.unserved_count] = candidate.c;
         ++gaps.unserved_count;

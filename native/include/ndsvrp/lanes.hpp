@@ -56,8 +56,16 @@ struct MaxPlus {
   i32 a, b;
 };
 
+// After all times, so that two of them still add up within 32 bits. Without the triangle
+// inequality, the times of a stripped route may exceed any due date; they stop here.
+constexpr i32 kEver = (1 << 30) - 1;
+NDS_FN i32 capped(i32 time) { return least(time, kEver); }
+template <class D> NDS_FN i32 bounded(const D&, i32 time) {
+  return D::symmetric ? time : capped(time);
+}
+
 NDS_FN MaxPlus then(const MaxPlus& first, const MaxPlus& second) {
-  return MaxPlus{first.a + second.a, most(first.b + second.a, second.b)};
+  return MaxPlus{capped(first.a + second.a), capped(most(first.b + second.a, second.b))};
 }
 
 // A team of one lane.

@@ -42,7 +42,7 @@ NDS_DEEP void recreate(const Instance& in, const auto& d, const Solution& s, Dra
     if (greedy.all_routes) scan_rest<R>(in, d, s, draft, insertion, lanes, best);
     if (best.route >= 0) {
       insert<R>(in, d, s, draft, probe, best, c, lanes);
-    } else if (R::opens(in, probe, draft.routes, ways_alone<R>(d, c), limit,
+    } else if (R::opens(in, probe, c, draft.routes, ways_alone<R>(d, c), limit,
                         [&] { return greedy.coin(turn); })) {
       open_route<R>(in, d, s, draft, probe, c, greedy.all_routes, lanes);
     } else {

@@ -79,8 +79,6 @@ struct TimeWindows : AnyRule<TimeWindows> {
     if constexpr (D::symmetric) return at.edge[p];
     return d.time(at.node[p], at.node[p + 1]);
   }
-  static constexpr i32 kEver = 1 << 30;  // before and after all times
-
   // Earliest departures of stops p … last, given that of the stop before p.
   NDS_FN static void go_forward(const Instance& in, const auto& d, const auto& at, i32 p, i32 last,
                                 i32 depart, auto lanes) {
@@ -92,7 +90,7 @@ struct TimeWindows : AnyRule<TimeWindows> {
         stop = MaxPlus{travel(d, at, q - 1) + service, in.ready[node] + service};
       }
       stop = lanes.up_to(stop);
-      const i32 value = most(depart + stop.a, stop.b);
+      const i32 value = bounded(d, most(depart + stop.a, stop.b));
       if (q <= last) at.depart[q] = value;
       depart = lanes.from(value, lanes.W - 1);
     }
@@ -108,7 +106,7 @@ struct TimeWindows : AnyRule<TimeWindows> {
         stop = MaxPlus{travel(d, at, q) + in.service[node], -in.due[node]};
       }
       stop = lanes.up_to(stop);
-      const i32 value = -most(stop.a - latest, stop.b);
+      const i32 value = -bounded(d, most(stop.a - latest, stop.b));
       if (q >= first) at.latest[q] = value;
       latest = lanes.from(value, lanes.W - 1);
     }
@@ -183,11 +181,14 @@ struct Prizes : AnyRule<Prizes> {
   NDS_FN static void each_input(Instance& in, auto call) { call(in.prize); }
 
   NDS_FN static i64 prize(const Instance& in, i32 c) {
-    return in.prize[c] == kRequired ? kMissing : in.prize[c];
+    const i32 code = in.prize[c];
+    if (code <= kDear) return code;
+    if (code == kRequired) return in.missing;
+    return i64((1 << kDearBits) | (code & ((1 << kDearBits) - 1))) << ((code - kDear) >> kDearBits);
   }
-  // Ties go to leaving the customer unserved.
+  // Ties go to leaving the customer unserved. No insertion costs as much as a dear customer.
   NDS_FN static i32 limit(const Instance& in, i32 c) {
-    return in.prize[c] == kRequired ? kNever : in.prize[c];
+    return in.prize[c] > kDear ? kNever : in.prize[c];
   }
   NDS_FN static bool opens(const Instance& in, i32 routes, bool fits, bool pays, auto coin) {
     return routes < in.vehicles && fits && (pays || coin());
@@ -291,16 +292,11 @@ struct RouteLimits : AnyRule<RouteLimits> {
              (before.busy + ways.time_to + rest <= max_duration) &
              (finish - least(before.departure, latest) <= max_duration);
     }
-    NDS_FN bool fits_alone(const Ways& ways) const {
-      return (ways.to + ways.from <= max_distance) &
-             (ways.time_to + service + ways.time_from <= max_duration);
-    }
     NDS_FN void extend(auto& route, i32 cost) const {
       route.distance = least(route.distance + cost, kEver);
     }
   };
 
-  static constexpr i32 kEver = TimeWindows::kEver;
   NDS_FN static void begin(const Instance&, auto& prefix) {
     prefix.busy = 0, prefix.earliest = -kEver, prefix.departure = kEver;
   }
@@ -320,8 +316,9 @@ struct RouteLimits : AnyRule<RouteLimits> {
         stop = MaxPlus{TimeWindows::travel(d, at, q - 1) + service, in.ready[node] + service};
       }
       stop = lanes.up_to(stop);
-      const i32 latest = due - (busy + stop.a - service);  // departure that is in time here
-      const i32 busy_here = busy + stop.a, earliest_here = most(earliest + stop.a, stop.b);
+      const i32 busy_here = bounded(d, busy + stop.a);
+      const i32 earliest_here = bounded(d, most(earliest + stop.a, stop.b));
+      const i32 latest = due - (busy_here - service);  // departure that is in time here
       const i32 departure_here = least(departure, -lanes.up_to(MaxPlus{0, -latest}).b);
       if (q <= last)
         at.busy[q] = busy_here, at.earliest[q] = earliest_here, at.departure[q] = departure_here;
@@ -340,7 +337,7 @@ struct RouteLimits : AnyRule<RouteLimits> {
         const i32 node = at.node[q];
         time = in.service[node] + TimeWindows::travel(d, at, q), ready = in.ready[node];
       }
-      const i32 left_here = left + lanes.up_to(MaxPlus{time, 0}).a;
+      const i32 left_here = bounded(d, left + lanes.up_to(MaxPlus{time, 0}).a);
       const i32 forced = q >= first ? ready + left_here : -kEver;
       const i32 finish_here = most(finish, lanes.up_to(MaxPlus{0, forced}).b);
       if (q >= first) at.left[q] = left_here, at.finish[q] = finish_here;

@@ -109,6 +109,10 @@ class Constraint:
         """Return insertion orders of SISRs as (weight, key); the customer with the smallest key goes first."""
         return []
 
+    def unreachable(self, problem: Problem) -> npt.NDArray[np.bool_] | bool:
+        """Return (N+1,) customers whose route of their own would violate this; in float64, as `check` has it."""
+        return False
+
     # For `check`, in plain float64, independent of the engines.
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
@@ -129,9 +133,13 @@ class Constraint:
         """Return the largest number in units of time that must fit into ticks: one number, or (…, 1)."""
         return 0.0
 
-    def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_] | bool:
-        """Return (N+1,) customers that do not even fit a route without others, in ticks."""
-        return False
+    def least_limit(self, ticks: Ticks) -> float:
+        """Return the smallest limit in units of time, for a constraint that limits times."""
+        return float("inf")
+
+    def is_fine(self, ticks: Ticks) -> bool:
+        """Return whether the ticks are as fine as this constraint needs, as far as other numbers make them coarse."""
+        return True
 
     def native(self, ticks: Ticks) -> dict[str, Any]:
         """Return the fields of the native `Instance` that this constraint fills; None: not used."""

@@ -56,14 +56,14 @@ class Capacity(Constraint):
     def native(self, ticks: Ticks) -> dict[str, Any]:
         """Return whole demands as they are, fractions in units of a power of two, rounded up.
 
-        A customer that cannot be reached gets a demand that fits no vehicle.
+        An excluded customer gets a demand that fits no vehicle.
         """
         problem = ticks.problem
         whole = problem.capacity_tolerance == 0 and problem.capacity <= MOST
         per_unit = 1.0 if whole else power_of_two(MOST, problem.capacity)
         capacity = int(np.floor((problem.capacity + NEARLY * problem.capacity_tolerance) * per_unit))
-        demand = np.ceil(problem.demand * per_unit)
-        demand[ticks.unreachable] = capacity + 1
+        demand = np.minimum(np.ceil(problem.demand * per_unit), capacity)  # each fits a vehicle of its own
+        demand[ticks.excluded] = capacity + 1
         return {"capacity": capacity, "demand": demand.astype(np.int32)}
 
     def summary(self, problem: Problem) -> str:

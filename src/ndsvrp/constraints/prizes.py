@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ import numpy.typing as npt
 
 from ndsvrp.constraints.base import Constraint, Facts, Field, Input, per_node, refuse, zero_at_depot
 from ndsvrp.constraints.fleet import FLEET
-from ndsvrp.errors import NdsWarning
 from ndsvrp.metric import Floats
 from ndsvrp.text import spread, summary
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
 
 REQUIRED = 1 << 29  # kRequired of the core: the prize of a required customer
 DEAR = 64.0  # times the longest leg: a larger prize only says "serve if at all possible"
+DEAR_BITS = 22  # kDearBits of the core
 
 
 def _required(prize: Any) -> Any:
@@ -54,19 +53,28 @@ class Prizes(Constraint):
         return 0.0 if problem.prize is None else float(np.sum(problem.prize[unserved]))
 
     def largest_length(self, ticks: Ticks) -> Any:
+        if ticks.codes_prizes:
+            return 0.0
         xp, longest = ticks.xp, ticks.longest
         largest = xp.amax(ticks.problem.prize, axis=-1, keepdims=True)
         return xp.where(longest > 0, xp.minimum(largest, DEAR * longest), largest)
 
     def native(self, ticks: Ticks) -> dict[str, Any]:
-        """Return prizes. Without prizes but with a limited fleet, all customers are required."""
+        """Return prizes. Without prizes but with a limited fleet, all customers are required.
+
+        A prize above all costs of service may be cut if its customer is served anyhow. Where customers compete for
+        vehicles, prizes are compared with each other, and large ones become codes.
+        """
         xp, problem, most = ticks.xp, ticks.problem, ticks.most
         if not (self.present(problem) or FLEET.present(problem)):
             return {"prize": None}
         prize = xp.zeros_like(problem.demand) if problem.prize is None else problem.prize
-        if isinstance(prize, np.ndarray) and np.max(prize) > most:
-            warnings.warn(f"prizes above {most:g} count as that much in the search", NdsWarning, stacklevel=2)
-        return {"prize": ticks.lengths(xp.where(_required(prize), REQUIRED / ticks.per_unit, xp.minimum(prize, most)))}
+        cut = ticks.lengths(xp.minimum(prize, most))
+        cut = xp.where((prize > 0) & (cut == 0), xp.ones_like(cut), cut)  # some is more than none
+        if ticks.is_scarce or ticks.codes_prizes:
+            codes = _dear(np.minimum(prize * ticks.per_unit, ticks.largest_cost / len(prize)))
+            cut = np.where(prize > most, codes, cut).astype(np.int32)
+        return {"prize": xp.where(_required(prize), xp.full_like(cut, REQUIRED), cut)}
 
     def facts(self, problems: Sequence[Problem]) -> Facts:
         prizes = [problem.prize[1:] for problem in problems if problem.prize is not None]
@@ -78,6 +86,13 @@ class Prizes(Constraint):
         if sum(map(len, optional)):
             facts.append(("prize", f"{summary(optional)}, in all {spread(float(np.sum(prize)) for prize in optional)}"))
         return facts
+
+
+def _dear(ticks: Floats) -> Floats:
+    """Return codes of prizes above 2^28 ticks, as rules.hpp reads them: an exponent, and 22 bits of the mantissa."""
+    mantissa, exponent = np.frexp(np.maximum(ticks, 2.0**28))
+    bits = np.floor((2 * mantissa - 1) * 2.0**DEAR_BITS)
+    return np.asarray(2.0**28 + (exponent - 1 - DEAR_BITS) * 2.0**DEAR_BITS + bits)
 
 
 PRIZES = Prizes()

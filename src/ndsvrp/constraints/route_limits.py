@@ -15,8 +15,8 @@ import numpy.typing as npt
 from ndsvrp.constraints.base import Constraint, Facts, Field, Violation, Visits, refuse
 from ndsvrp.constraints.fleet import FLEET
 from ndsvrp.constraints.prizes import PRIZES, REQUIRED
-from ndsvrp.constraints.time_windows import EVER, TIME_WINDOWS
-from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY, Metric
+from ndsvrp.constraints.time_windows import EVER
+from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY, Floats, Metric
 from ndsvrp.text import number, spread
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NO_LIMIT = (1 << 31) - 1  # in ticks
 ALWAYS = 1 << 29  # a due date, in ticks, that is never missed
+IDLE_LEGS = 256  # of a route: 28 bits for its length leave less than 20 for a leg
 
 
 class RouteLimit(Constraint):
@@ -49,18 +50,25 @@ class RouteLimit(Constraint):
     def check(self, problem: Problem) -> None:
         if not self.present(problem):
             return
-        field, limit, customers = self.fields[0].name, self.limit(problem), range(1, problem.customers + 1)
+        field, limit = self.fields[0].name, self.limit(problem)
         refuse(field, np.asarray(not 0 < limit < np.inf), lambda _: f"{limit:g} is not a limit")
-        stops = np.array([0, *(node for c in customers for node in (c, 0))])
-        alone = np.zeros(len(problem.demand))
-        for c, value in self.of_routes(problem, Visits({c: (c,) for c in customers}, stops, problem.customers)):
-            alone[c] = value
+        alone = self._alone(problem)
         # An optional customer that cannot be reached stays unserved.
         refuse(
             field,
             (alone > limit + self.tolerance(problem)) & problem.required,
             lambda i: f"unreachable: {alone[i]:g} there and back, above the limit {limit:g}",
         )
+
+    def unreachable(self, problem: Problem) -> npt.NDArray[np.bool_]:
+        return np.asarray(self._alone(problem) > self.limit(problem) + self.tolerance(problem))
+
+    def _alone(self, problem: Problem) -> Floats:
+        """Return (N+1,) the number of a route with this customer only."""
+        customers = range(1, problem.customers + 1)
+        stops = np.array([0, *(node for c in customers for node in (c, 0))])
+        routes = self.of_routes(problem, Visits({c: (c,) for c in customers}, stops, problem.customers))
+        return np.array([0.0, *(value for _, value in routes)])
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         limit, most = self.limit(problem), self.limit(problem) + self.tolerance(problem)
@@ -99,22 +107,35 @@ class MaxDistance(RouteLimit):
 
     def largest_length(self, ticks: Ticks) -> float:
         """Return the longest route, whose length has to fit into 32 bits."""
+        if self.is_idle(ticks):
+            return 0.0
         return _at_most(self.limit(ticks.problem), (ticks.problem.customers + 1) * ticks.longest)
+
+    def is_idle(self, ticks: Ticks) -> bool:
+        """Return whether no route reaches the limit, and keeping it would make the ticks too coarse."""
+        legs = ticks.problem.customers + 1
+        return legs > IDLE_LEGS and self.limit(ticks.problem) > EVER * legs * ticks.longest
+
+    def is_fine(self, ticks: Ticks) -> bool:
+        """Return whether the tolerance of `check` covers the rounding of all legs, or prizes do not matter for that."""
+        if self.is_idle(ticks) or ticks.has_whole_lengths or ticks.largest_length <= self.largest_length(ticks):
+            return True
+        return NEARLY * self.tolerance(ticks.problem) * ticks.per_unit >= 1 + 0.5 * self.most_legs(ticks.problem)
+
+    def most_legs(self, problem: Problem) -> int:
+        """Return a bound on the legs of a route, by capacity."""
+        demand = np.cumsum(np.sort(problem.demand[1:]))
+        return 1 + int(np.searchsorted(demand, problem.capacity + problem.capacity_tolerance, side="right"))
 
     def ticks(self, ticks: Ticks) -> int:
         """Return the limit in ticks, less the rounding of all legs of a route."""
         problem = ticks.problem
-        if self.is_exact(problem):
+        if self.is_idle(ticks):
+            return NO_LIMIT
+        if ticks.has_whole_lengths:
             return int(ticks.lengths(np.asarray(min(self.limit(problem), ticks.most))))
-        demand = np.cumsum(np.sort(problem.demand[1:]))
-        legs = 1 + int(np.searchsorted(demand, problem.capacity + problem.capacity_tolerance, side="right"))
         most = min(self.limit(problem) + NEARLY * self.tolerance(problem), ticks.most)
-        return max(1, int(np.floor(most * ticks.per_unit - 0.5 * legs)))
-
-    def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_]:
-        nodes = np.arange(len(ticks.problem.demand))
-        there_and_back = ticks.travel_length(0 * nodes, nodes) + ticks.travel_length(nodes, 0 * nodes)
-        return np.asarray(there_and_back > self.ticks(ticks))
+        return max(1, int(np.floor(most * ticks.per_unit - 0.5 * self.most_legs(problem))))
 
 
 class MaxDuration(RouteLimit):
@@ -154,6 +175,9 @@ class MaxDuration(RouteLimit):
         longest = float(np.ceil(longest)) if self.is_exact(problem) else longest
         return _at_most(self.limit(problem) + NEARLY * self.tolerance(problem), longest)
 
+    def least_limit(self, ticks: Ticks) -> float:
+        return self.largest_time(ticks)
+
     def ticks(self, ticks: Ticks) -> int:
         """Return the limit in ticks. The half makes up for the rounding of the travel time to the depot."""
         return int(ticks.times(np.asarray(self.largest_time(ticks)), lambda most: np.floor(most - 0.5)))
@@ -178,11 +202,6 @@ class MaxDuration(RouteLimit):
         if not (PRIZES.present(problem) or FLEET.present(problem)):
             fields["prize"] = np.where(problem.required, REQUIRED, 0).astype(np.int32)
         return {**fields, "max_distance": max_distance, "max_duration": max_duration}
-
-    def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_]:
-        nodes, service = np.arange(len(ticks.problem.demand)), TIME_WINDOWS.native(ticks)["service"]
-        travel = ticks.travel_time(0 * nodes, nodes) + ticks.travel_time(nodes, 0 * nodes)
-        return np.asarray(travel + service > self.ticks(ticks))
 
 
 def _at_most(limit: float, longest: float) -> float:

@@ -63,22 +63,33 @@ class TimeWindows(Constraint):
             return
         ready, due = problem.windows[:, 0], problem.windows[:, 1]
         refuse("windows", due < ready, lambda i: f"due date {due[i]:g} is before ready time {ready[i]:g}")
-        nodes, depot = np.arange(len(problem.demand)), np.zeros(len(problem.demand), int)
-        comparable, scale, tolerance = problem.comparable_times, problem.time_scale, problem.time_tolerance
-        opens, closes = comparable(ready), comparable(due)
-        start = np.maximum(opens[0] + comparable(problem.travel_time(depot, nodes)), opens)
-        home = start + comparable(service) + comparable(problem.travel_time(nodes, depot))
+        start, late, home, late_home = self._alone(problem)
         # An optional customer that cannot be reached stays unserved.
         refuse(
             "windows",
-            (start > closes + tolerance) & problem.required,
-            lambda i: f"unreachable in time: earliest start {start[i] / scale:g}, due date {due[i]:g}",
+            late & problem.required,
+            lambda i: f"unreachable in time: earliest start {start[i]:g}, due date {due[i]:g}",
         )
         refuse(
             "windows",
-            (home > closes[0] + tolerance) & problem.required,
-            lambda i: f"unreachable in time: back at the depot at {home[i] / scale:g}, which closes at {due[0]:g}",
+            late_home & problem.required,
+            lambda i: f"unreachable in time: back at the depot at {home[i]:g}, which closes at {due[0]:g}",
         )
+
+    def unreachable(self, problem: Problem) -> npt.NDArray[np.bool_]:
+        _, late, _, late_home = self._alone(problem)
+        return late | late_home
+
+    def _alone(self, problem: Problem) -> tuple[Floats, npt.NDArray[np.bool_], Floats, npt.NDArray[np.bool_]]:
+        """Return (N+1,) each for a route with one customer: start of service, is it late, return, is that late."""
+        assert problem.windows is not None
+        nodes, depot = np.arange(len(problem.demand)), np.zeros(len(problem.demand), int)
+        comparable, scale, tolerance = problem.comparable_times, problem.time_scale, problem.time_tolerance
+        opens, closes = comparable(problem.windows[:, 0]), comparable(problem.windows[:, 1])
+        service = 0.0 if problem.service is None else comparable(problem.service)
+        start = np.maximum(opens[0] + comparable(problem.travel_time(depot, nodes)), opens)
+        home = start + service + comparable(problem.travel_time(nodes, depot))
+        return start / scale, start > closes + tolerance, home / scale, home > closes[0] + tolerance
 
     def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
         assert problem.windows is not None
@@ -110,12 +121,9 @@ class TimeWindows(Constraint):
     def largest_time(self, ticks: Ticks) -> Any:
         return ticks.xp.amax(_due(ticks), axis=-1, keepdims=True)
 
-    def unreachable(self, ticks: Ticks) -> npt.NDArray[np.bool_]:
-        fields = self.native(ticks)
-        ready, due, service = (fields[name].astype(np.int64) for name in ("ready", "due", "service"))
-        nodes, depot = np.arange(len(ready)), np.zeros(len(ready), int)
-        start = np.maximum(ready[0] + ticks.travel_time(depot, nodes), ready)
-        return np.asarray((start > due) | (start + service + ticks.travel_time(nodes, depot) > due[0]))
+    def least_limit(self, ticks: Ticks) -> float:
+        """Return how long the depot is open, or longer than any route takes."""
+        return float("inf") if ticks.problem.windows is None else float(_due(ticks)[0])
 
     def native(self, ticks: Ticks) -> dict[str, Any]:
         """Return times since the opening of the depot, rounded so that what fits in ticks passes `check`."""
@@ -158,7 +166,8 @@ def _due(ticks: Ticks) -> Any:
     ready = xp.amax(xp.where(ready <= horizon, ready, 0.0), axis=-1, keepdims=True)  # at least the depot's 0
     latest = EVER * (ready + xp.sum(service, axis=-1, keepdims=True) + (problem.customers + 1) * ticks.longest_time)
     tolerance = 0.0 if problem.has_whole_times else NEARLY * (FLOAT_TOLERANCE * horizon)
-    return xp.minimum(due + tolerance, xp.ceil(latest) if problem.metric.is_integer else latest)
+    latest = xp.where(latest > 0, xp.ceil(latest) if problem.metric.is_integer else latest, horizon)
+    return xp.minimum(due + tolerance, latest)
 
 
 TIME_WINDOWS = TimeWindows()

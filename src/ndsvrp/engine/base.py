@@ -105,6 +105,9 @@ class EngineOf(Protocol[S]):
         precompile: the recipe of later calls. A GPU engine compiles its kernels in the background.
         """
 
+    def construct(self, state: S, deadline: float | None) -> bool:
+        """Replace the first solutions by savings in near-linear time. Return False, without effect, if it cannot."""
+
     def view(self, state: S, *, on_device: bool = False) -> View:
         """Return the current solutions, for a policy; `on_device`: as one tensor (3, chains, N+1), if it is a GPU."""
 

@@ -17,12 +17,12 @@ from torch import Tensor
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.placement import Shape
 from ndsvrp.engine.structs import INSTANCE
-from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN, Ticks
+from ndsvrp.engine.ticks import COARSE, LARGEST, MARGIN, MISSING, Ticks
 from ndsvrp.engine.upload import Upload, UploadGroup, kind_of, near_by_points, room_of
 from ndsvrp.generate.instances import Instances
 
 FIELDS: Any = INSTANCE.fields  # type and offset of each
-DTYPES = {"i4": torch.int32, "u8": torch.int64, "f4": torch.float32, "f8": torch.float64}
+DTYPES = {"i4": torch.int32, "i8": torch.int64, "u8": torch.int64, "f4": torch.float32, "f8": torch.float64}
 BIAS, FRACTION = 1023, 52  # of the exponent of a float64, and the bits after it
 
 
@@ -54,7 +54,7 @@ def upload_batch(device: Device, instances: Instances, neighbours: int) -> Calla
     exact = "xd" in arrays
     fields: dict[str, Any] = {
         "n": n, "capacity": instances.capacity, "vehicles": n, "scale": 1.0, "box_margin": ticks.error_margin(),
-        "whole_scale": float(exact), "whole_shift": 0.5 * exact, "near_count": near.shape[2],
+        "whole_scale": float(exact), "whole_shift": 0.5 * exact, "near_count": near.shape[2], "missing": MISSING,
     }  # fmt: skip
     for name, (begin, room) in offsets.items():
         rows = block[begin : begin + count * room].view(arrays[name].dtype).view(count, -1 if room else 0)
@@ -85,6 +85,7 @@ class BatchTicks(Ticks):
 
     problem: Any  #: `Instances`
     xp: ClassVar[Any] = torch
+    is_scarce: ClassVar[bool] = False
 
     @cached_property
     def longest(self) -> Any:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import ndsvrp._core as _core
 from ndsvrp.engine import shared
 from ndsvrp.engine.base import ChainStats, Floats, Ints, Recipe, View
-from ndsvrp.engine.ticks import Ticks
+from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
@@ -53,14 +53,19 @@ class CpuEngine:
         first: int | Ints = 0, precompile: Recipe | None = None,
     ) -> CpuState:  # fmt: skip
         problem_of = np.ascontiguousarray(problem_of, np.int32)
-        ticks = [Ticks(problem) for problem in problems]
+        ticks = [ticks_of(problem) for problem in problems]
         numbers = shared.drawn_as(first, np.arange(len(problem_of))).astype(np.int64)
         chains = _core.Chains([shared.make_instance(t, self.neighbours) for t in ticks], problem_of, self.isa, numbers)
         tours = [shared.first_tour(t) if init is None else shared.tour_of(init) for t in ticks]
         for chain, index in enumerate(problem_of):
             chains.set_tour(chain, tours[index])
+        chains.reserve(min(self.threads, len(problem_of)))
         self._pace = 0.0
         return CpuState(tuple(problems), problem_of, chains, np.array([ticks[index].per_unit for index in problem_of]))
+
+    def construct(self, state: CpuState, deadline: float | None) -> bool:
+        state.chains.construct(self.threads, None if deadline is None else max(0.0, deadline - time.perf_counter()))
+        return True
 
     def view(self, state: CpuState, *, on_device: bool = False) -> View:
         return View(*state.chains.view())

@@ -95,6 +95,9 @@ class CudaEngine:
 
     # --- view, exchange, export ----------------------------------------------------------------
 
+    def construct(self, state: CudaState, deadline: float | None) -> bool:
+        return False
+
     def view(self, state: CudaState, *, on_device: bool = False) -> Any:
         torch = self.device.torch
         nodes = max(problem.customers for problem in state.problems) + 1

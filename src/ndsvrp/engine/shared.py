@@ -1,5 +1,6 @@
 """What the CPU engine and the GPU engine share: native forms of problems, recipes and solutions, and checks."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ def instance_fields(ticks: Ticks) -> dict[str, Any]:
         "whole_shift": whole[1] if whole else 0.0,
         "length": ticks.length_matrix,
         "time": ticks.time_matrix,
+        "missing": ticks.missing,
+        "alone": ticks.alone,
         "rank": ranks,
         "sort_weight": weights,
     }
@@ -90,7 +93,7 @@ def first_tour(ticks: Ticks) -> Ints:
     """Return one route per customer that can be served, or, if the fleet is limited, no route."""
     if ticks.problem.vehicles is not None:
         return np.zeros(0, np.int32)
-    served = np.flatnonzero(ticks.fields["demand"][1:] <= ticks.fields["capacity"]) + 1
+    served = np.flatnonzero(~(ticks.unreachable | ticks.excluded)[1:]) + 1
     return np.stack([served, np.zeros_like(served)], axis=1).ravel().astype(np.int32)
 
 
@@ -101,8 +104,8 @@ def tour_of(solution: Solution) -> Ints:
 
 def solution_of(tour: Ints) -> Solution:
     """Return the solution of a tour."""
-    ends = np.flatnonzero(tour == 0)
-    return Solution(route[:-1] for route in np.split(tour, ends + 1)[:-1])
+    stops, ends = tour.tolist(), np.flatnonzero(tour == 0).tolist()
+    return Solution(stops[begin + 1 : end] for begin, end in pairwise([-1, *ends]))
 
 
 def native_recipe(recipe: Recipe) -> Any:

@@ -7,6 +7,9 @@ bits: finer than float32. Reported costs are computed by `check`, in float64.
 
 Each constraint converts its own fields. Float times and demands are rounded so that whatever fits in ticks passes
 `check`: a stop never takes less time than it does, and the tolerance of `check` makes up for it.
+
+`Ticks` has one scale for all numbers but those of a duration matrix. Where that would lose precision, `ticks_of`
+returns `OwnScales` (own_scales.py).
 """
 
 from collections.abc import Callable
@@ -25,6 +28,9 @@ from ndsvrp.problem import Problem
 Ints = npt.NDArray[np.int32]
 Nodes = npt.NDArray[np.int64]
 LARGEST = 1 << 28  # a start time, a service time and two lengths still add up within 32 bits
+FINE = 1 << 20  # ticks of what matters, at least: rounding changes an objective by less than 1e-6 of it
+FINE_TIME = 1 << 14  # ticks of a limit on times, at least: a stop loses up to two of them to rounding
+MISSING, LARGEST_COST = 1 << 44, 1 << 57  # of a required customer, usually; of a solution
 MARGIN, COARSE = 3, 2.0**-20  # absolute (ticks) and relative error of a length from float32 coordinates
 
 
@@ -34,6 +40,8 @@ class Ticks:
 
     problem: Problem
     xp: ClassVar[Any] = np  #: the library of the arrays
+    codes_prizes: ClassVar[bool] = False  #: whether prizes take part in choosing the scale, or may exceed it
+    largest_cost: ClassVar[float] = float(LARGEST_COST)
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -52,37 +60,96 @@ class Ticks:
 
     @cached_property
     def unreachable(self) -> npt.NDArray[np.bool_]:
-        """(N+1,) optional customers that fit no route."""
-        found = np.zeros(len(self.problem.demand), bool)
-        for constraint in self.constraints:
-            found |= constraint.unreachable(self)
-        found[0] = False
-        return found & ~self.problem.required
+        """(N+1,) optional customers that fit no route of their own, as `check` has it."""
+        optional = ~self.problem.required & (np.arange(len(self.problem.demand)) > 0)
+        found = np.zeros_like(optional)
+        if np.any(optional):
+            for constraint in self.constraints:
+                found |= constraint.unreachable(self.problem)
+        return found & optional
+
+    @cached_property
+    def excluded(self) -> npt.NDArray[np.bool_]:
+        """(N+1,) optional customers that fit no route. By a matrix, others may be on the way to an unreachable one."""
+        return self.unreachable if self.problem.distance is None else np.zeros_like(self.unreachable)
+
+    @cached_property
+    def alone(self) -> Ints | None:
+        """(N+1,) 1: fits a route of its own; None: all do that are not excluded."""
+        only_with_others = self.unreachable & ~self.excluded
+        return (~only_with_others).astype(np.int32) if np.any(only_with_others) else None
 
     @cached_property
     def per_unit(self) -> float:
         """Ticks per unit of length and prize."""
-        parts = [self.longest, *(constraint.largest_length(self) for constraint in self.constraints)]
         if self.has_times and self.problem.duration is None:
-            parts.append(self._largest_time)
-        largest, metric = max(float(np.max(part)) for part in parts), self.problem.metric
-        if not metric.is_integer:
-            return power_of_two(LARGEST, largest)
-        if largest * metric.scale > LARGEST:
-            raise EngineError(f"numbers up to {largest:g} are too large for the metric '{metric}': use 'none'")
-        return float(metric.scale)
+            return self.scale_for(max(self.largest_length, self.largest_time))
+        return self.scale_for(self.largest_length)
 
     @cached_property
     def per_time(self) -> float:
         """Ticks per unit of time: those of lengths, unless there is a duration matrix."""
-        if self.problem.duration is None:
-            return self.per_unit
-        return power_of_two(LARGEST, self._largest_time)
+        return self.per_unit if self.problem.duration is None else power_of_two(LARGEST, self.largest_time)
+
+    def scale_for(self, largest: float) -> float:
+        """Return ticks per unit for numbers up to this one: those of an integer metric, if they fit."""
+        metric = self.problem.metric
+        is_whole = metric.is_integer and largest * metric.scale <= LARGEST
+        return float(metric.scale) if is_whole else power_of_two(LARGEST, largest)
+
+    @property
+    def has_whole_lengths(self) -> bool:
+        """Whether lengths are exact: those of an integer metric in its own ticks."""
+        return self.problem.metric.is_integer and self.per_unit == self.problem.metric.scale
+
+    @property
+    def has_whole_times(self) -> bool:
+        """Whether times are exact."""
+        return self.problem.has_whole_times and self.per_time == self.problem.metric.scale
 
     @cached_property
-    def _largest_time(self) -> float:
-        parts = (constraint.largest_time(self) for constraint in self.constraints)
-        return max(self.longest_time, *(float(np.max(part)) for part in parts))
+    def largest_length(self) -> float:
+        """The largest length or prize that has to fit."""
+        return max(self.longest, *(float(np.max(rule.largest_length(self))) for rule in self.constraints))
+
+    @cached_property
+    def largest_time(self) -> float:
+        """The largest time that has to fit."""
+        return max(self.longest_time, *(float(np.max(rule.largest_time(self))) for rule in self.constraints))
+
+    @cached_property
+    def is_scarce(self) -> bool:
+        """Whether some customers may have to stay unserved: too few vehicles, or none that reaches them."""
+        vehicles, customers = self.problem.vehicles, self.problem.customers
+        return (vehicles is not None and vehicles < customers) or bool(np.any(self.unreachable))
+
+    @cached_property
+    def missing(self) -> int:
+        """The cost in ticks of leaving a required customer unserved: more than all optional ones together."""
+        problem = self.problem
+        if problem.prize is None or not self.is_scarce:
+            return MISSING
+        prizes, required = float(np.sum(problem.prize)) * self.per_unit, int(np.count_nonzero(problem.required))
+        missing = max(MISSING, 1 << int(prizes).bit_length())
+        if missing > MISSING and prizes + required * missing > LARGEST_COST:
+            raise EngineError(
+                f"prizes up to {np.max(problem.prize):g} beside lengths up to {self.longest:g}, where vehicles do not "
+                "reach all customers: costs would take more than 64 bits"
+            )
+        return missing
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether ticks represent the objective to 1e-6, and are fine enough for the limits on times."""
+        if self.problem.metric.is_integer and not self.has_whole_lengths:
+            return False  # lengths of points are rounded once only
+        if self.problem.has_whole_times and self.has_times:
+            return self.has_whole_times
+        matters = min(self.longest, cost_bound(self.problem)) * self.per_unit
+        limits = [float(rule.least_limit(self)) for rule in self.constraints if rule.limits_times]
+        in_time = min(limits, default=np.inf) * self.per_time if self.longest_time > 0 else np.inf
+        fine = all(rule.is_fine(self) for rule in self.constraints)
+        return fine and (self.has_whole_lengths or matters >= FINE or self.longest == 0) and in_time >= FINE_TIME
 
     @cached_property
     def longest(self) -> float:
@@ -111,20 +178,7 @@ class Ticks:
     def times(self, values: Floats, rounding: Callable[[Floats], Floats]) -> Ints:
         """Return times in ticks; `rounding` applies to float times, whole ones are exact."""
         ticks = values * self.per_time
-        return self._int32(self.xp.round(ticks) if self.problem.has_whole_times else rounding(ticks))
-
-    def travel_time(self, a: Nodes, b: Nodes) -> Nodes:
-        """Return travel times in ticks, as the core computes them for a problem whose times are limited."""
-        return self.travel_length(a, b) if self.time_matrix is None else self.time_matrix[a, b].astype(np.int64)
-
-    def travel_length(self, a: Nodes, b: Nodes) -> Nodes:
-        """Return lengths in ticks, as the core computes them for a problem whose lengths or times are limited."""
-        if self.length_matrix is not None:
-            return self.length_matrix[a, b].astype(np.int64)
-        assert self.exact_points is not None and self.whole is not None
-        d, (scale, shift) = self.exact_points[a] - self.exact_points[b], self.whole
-        length = np.sqrt(d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1])
-        return np.asarray(np.floor(length * scale + shift), np.int64)
+        return self._int32(self.xp.round(ticks) if self.has_whole_times else rounding(ticks))
 
     @cached_property
     def points(self) -> Floats | None:
@@ -152,7 +206,7 @@ class Ticks:
     @cached_property
     def box_margin(self) -> int:
         """Largest error, in ticks, of a length from float32 coordinates."""
-        return MARGIN + int(self.longest * self.per_unit * COARSE)
+        return 0 if self.points is None else MARGIN + int(self.longest * self.per_unit * COARSE)
 
     @cached_property
     def length_matrix(self) -> Ints | None:
@@ -185,3 +239,28 @@ class Ticks:
     def _int32(self, ticks: Any) -> Ints:
         whole: Ints = self.xp.asarray(self.xp.clip(ticks, -LARGEST * 2, LARGEST * 2), dtype=self.xp.int32)
         return whole
+
+
+def cost_bound(problem: Problem) -> float:
+    """Return a bound on the lowest cost: no optional customer is served, each required one has its own route.
+
+    Infinite if there are no prizes, or if the fleet is too small for that.
+    """
+    required = np.flatnonzero(problem.required)
+    if problem.prize is None or (problem.vehicles is not None and problem.vehicles < len(required)):
+        return float("inf")
+    depot = np.zeros(len(required), int)
+    there_and_back = problem.length(depot, required) + problem.length(required, depot)
+    return float(np.sum(problem.prize) + np.sum(there_and_back))
+
+
+def ticks_of(problem: Problem) -> Ticks:
+    """Return a problem in ticks, in one scale if that is fine enough."""
+    from ndsvrp.engine.own_scales import OwnScales
+
+    ticks = Ticks(problem)
+    if ticks.is_fine:
+        return ticks
+    own = OwnScales(problem)
+    own.refuse_coarse()
+    return own

@@ -13,7 +13,7 @@ from ndsvrp.engine.base import Floats, Ints, Sized
 from ndsvrp.engine.placement import Kind, Shape, longest_route, typical_route
 from ndsvrp.engine.shared import first_tour, instance_fields, tour_of
 from ndsvrp.engine.structs import INSTANCE, POINTERS
-from ndsvrp.engine.ticks import Ticks
+from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
@@ -47,7 +47,7 @@ class Upload:
 def prepare(problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None, neighbours: int) -> Upload:
     """Make the device form of problems, without a GPU."""
     problem_of = np.ascontiguousarray(problem_of, np.int32)
-    ticks = [Ticks(problem) for problem in problems]
+    ticks = [ticks_of(problem) for problem in problems]
     fields = [instance_fields(t) for t in ticks]
     kinds = [kind_of(f) for f in fields]
     groups = []

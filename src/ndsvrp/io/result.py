@@ -44,6 +44,7 @@ def describe(result: Result) -> dict[str, Any]:
         "seed": result.seed,
         "stopped": result.stopped,
         "seconds": result.seconds,
+        "preparation": result.preparation,
         "iterations": result.iterations,
         "reconstructions": result.reconstructions,
         "settings": result.settings,

@@ -1,5 +1,6 @@
 """Augmented simulated annealing: Algorithm 2 of the paper, for rules and for learned policies."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +18,7 @@ from ndsvrp.search.stopping import Budget, ExponentialCooling
 from ndsvrp.solution import Solution
 
 START_SHARE = 0.1  # largest share of the time limit for improving the start
+CONSTRUCT = 4e-8  # seconds per square of customers, below which first solutions come from savings
 REHEARSAL = 3600.0  # seconds: longer than any rehearsal
 
 
@@ -42,23 +44,33 @@ class Search:
     iteration: int = field(default=0, init=False)  #: the last one begun
     reconstructions: int = field(default=0, init=False)  #: of all problems, in the iterations observed so far
     state: State | None = field(default=None, init=False)
+    preparation: float = field(default=0.0, init=False)  #: seconds that `prepare` took
 
     def __post_init__(self) -> None:
         self.traces = [[] for _ in self.problems]
         self._pipeline = Pipeline(self.budget, self.ruin, self.engine.runs_ahead)
+        self._recipe = self.settings.recipe(self.problems[0].customers, by_rule=self.ruin is None)
+
+    def prepare(self) -> State:
+        """Convert the problems to the form of the engine, with trivial first solutions."""
+        began, chains = time.perf_counter(), self.settings.chains
+        if self.ruin is not None:  # rules read the problem itself
+            self._coordinates = np.concatenate([augmentations(problem, chains) for problem in self.problems])  # line 3
+        problem_of, number = np.divmod(np.arange(chains * len(self.problems), dtype=np.int32), np.int32(chains))
+        state: State = self.engine.start(  # line 4
+            self.problems, problem_of, self.init, first=number, precompile=self._recipe
+        )
+        self.state = state
+        self.preparation = time.perf_counter() - began
+        return state
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""
-        settings, engine, chains = self.settings, self.engine, self.settings.chains
+        settings, engine, chains, recipe = self.settings, self.engine, self.settings.chains, self._recipe
         sides = [problem.side() for problem in self.problems]  # temperatures are given for a box of side 1
         cooling = [ExponentialCooling(settings.hot * side, settings.cold * side) for side in sides]
-        if self.ruin is not None:  # rules read the problem itself
-            self._coordinates = np.concatenate([augmentations(problem, chains) for problem in self.problems])  # line 3
-        recipe = settings.recipe(self.problems[0].customers, by_rule=self.ruin is None)
-        problem_of, number = np.divmod(np.arange(chains * len(self.problems), dtype=np.int32), np.int32(chains))
-        state = engine.start(self.problems, problem_of, self.init, first=number, precompile=recipe)  # line 4
-        self.state = state
-        if self.init is None:
+        state = self.state or self.prepare()
+        if self.init is None and not (self._is_short_of_time() and engine.construct(state, self.budget.deadline)):
             improve_start(
                 engine, state, self.seed, self.start_rounds,
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
@@ -71,7 +83,7 @@ class Search:
             temperatures = np.array([cool(used) for cool in cooling])  # lines 2 and 15
             removed = self._removals(state, recipe)
             rollouts = settings.rollouts if removed is None else removed.shape[1]
-            steps = np.broadcast_to(np.repeat(temperatures, chains)[:, None], (len(problem_of), rollouts))
+            steps = np.broadcast_to(np.repeat(temperatures, chains)[:, None], (len(state.problem_of), rollouts))
             engine.improve(  # line 6
                 state, recipe, removed, steps, self.seed, self.iteration, deadline=self.budget.deadline
             )
@@ -79,6 +91,11 @@ class Search:
             stopped = self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
         self._pipeline.finish(self._report)
         return stopped
+
+    def _is_short_of_time(self) -> bool:
+        """Whether the time limit ends before a search from one route per customer finds good routes."""
+        needed = CONSTRUCT * sum(problem.customers**2 for problem in self.problems)
+        return self.budget.seconds is not None and self.budget.seconds < needed
 
     def rehearse(self) -> None:
         """Run one iteration and discard it, so that one-time work of a GPU (compiling and loading kernels, capturing

@@ -46,6 +46,7 @@ class Result:
     reconstructions: int  #: solutions built; for problems searched together, an equal share
     settings: dict[str, Any] = field(default_factory=dict)  #: the plan with every setting, and the limits
     trace: tuple[TracePoint, ...] = ()
+    preparation: float = 0.0  #: seconds of converting the problem to the form of the engine, before the clock started
 
     @property
     def cost(self) -> float:
@@ -68,7 +69,7 @@ class Result:
             write_solution(file, self.solution, self.cost)
 
 
-def no_solution(problem: Problem, report: Report) -> NoSolutionError | None:
+def no_solution(problem: Problem, report: Report, preparation: float) -> NoSolutionError | None:
     """Return the error of a search that leaves required customers unserved, if it does."""
     broken = [violation for violation in report.violations if violation.kind != "unserved"]
     if broken:  # not a bad instance, but a bug of this package
@@ -77,4 +78,5 @@ def no_solution(problem: Problem, report: Report) -> NoSolutionError | None:
     if not unserved:
         return None
     fleet = f"{problem.vehicles} vehicles leave " if problem.vehicles is not None else ""
-    return NoSolutionError(f"no feasible solution found: {fleet}{len(unserved)} required customers unserved", unserved)
+    message = f"no feasible solution found: {fleet}{len(unserved)} required customers unserved"
+    return NoSolutionError(message, unserved, preparation)

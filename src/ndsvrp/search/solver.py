@@ -20,6 +20,7 @@ from ndsvrp.solution import Solution
 from ndsvrp.variants import variant_of
 
 TOGETHER = 16  # problems searched side by side by default
+CHECKING = 2e-6  # seconds per customer for exporting and checking a solution, within the time limit
 
 Callback = Callable[[Progress], None]
 Outcome = Result | NoSolutionError
@@ -171,6 +172,7 @@ def _search(
         message = f"the model {ruin.name} was trained on {trained}, and this is a {variant}"
         warnings.warn(message, NdsWarning, stacklevel=4)
     budget = Budget.of(limits, len(problems))
+    budget.reserve(CHECKING * sum(problem.customers for problem in problems))
     search = Search(
         problems, engine, chosen.settings, budget, seed, ruin, init, start_rounds=0 if chosen.solver == "sisr" else 100,
         threads=chosen.threads, callback=callback,
@@ -178,21 +180,25 @@ def _search(
     try:
         if chosen.device == "cuda" and (ruin is None or ruin.on_device):
             search.rehearse()
+        search.prepare()
         budget.restart()  # the clock runs from here
         stopped = search.run()
     except KeyboardInterrupt:
         stopped = "interrupted"
         search.note_best()
     found, seconds = search.best(), search.elapsed()
-    record = _record(opened, len(problems), limits)
+    record, made = _record(opened, len(problems), limits), search.reconstructions // len(problems)
+    preparation = search.preparation / len(problems)
     outcomes: list[Outcome] = []
     for problem, solution, trace in zip(problems, found, search.traces, strict=True):
         report = check(problem, solution)
-        made = search.reconstructions // len(problems)
         outcomes.append(
-            no_solution(problem, report)
-            or Result(problem, solution, report, seed, stopped, seconds, search.iteration, made, record, tuple(trace))
-        )
+            no_solution(problem, report, preparation)
+            or Result(
+                problem, solution, report, seed, stopped, seconds, search.iteration, made, record, tuple(trace),
+                preparation,
+            )
+        )  # fmt: skip
     return outcomes, stopped
 
 
