@@ -49,8 +49,8 @@ const Core& pick_core(const std::string& isa) {
   throw std::invalid_argument("no build of the core for '" + isa + "'");
 }
 
-// Set the fields of a struct by their names in types.hpp; keep(data, count) copies an array.
-// Returns how many there are.
+// Set the fields of a struct by their names in types.hpp; keep(data, count) copies an array. Returns how many there
+// are.
 template <class S> size_t set_fields(S& s, const nb::kwargs& values, auto keep) {
   size_t known = 0;
   each_field(&s, [&]<class T>(const char* name, size_t offset) {
@@ -85,9 +85,8 @@ std::shared_ptr<InstanceData> make_instance(const nb::kwargs& fields) {
   in.sorts = i32(nb::len(nb::handle(fields["sort_weight"]))) - 1;
   if (in.time == nullptr) in.time = in.length;
   nb::gil_scoped_release release;
-  const std::vector<i32> near = in.length == nullptr
-                                    ? near_by_points(in.x, in.y, in.n, in.near_count)
-                                    : near_by_matrix(in.length, in.n, in.near_count);
+  const std::vector<i32> near = in.length == nullptr ? near_by_points(in.x, in.y, in.n, in.near_count)
+                                                     : near_by_matrix(in.length, in.n, in.near_count);
   in.near = data->keep(near.data(), near.size());
   return data;
 }
@@ -95,8 +94,7 @@ std::shared_ptr<InstanceData> make_instance(const nb::kwargs& fields) {
 Recipe make_recipe(const nb::kwargs& fields) {
   Recipe recipe{};
   const size_t known = set_fields(recipe, fields, [](auto* array, size_t) { return array; });
-  if (i32(known) != layout_numbers<Recipe>().count)
-    throw std::invalid_argument("a field is missing");
+  if (i32(known) != layout_numbers<Recipe>().count) throw std::invalid_argument("a field is missing");
   return recipe;
 }
 
@@ -124,16 +122,13 @@ template <class S> nb::dict dtype_of() {
 // The layout, and the numbers by which kernels check it (layout.hpp).
 template <class S> nb::tuple layout_of() {
   const LayoutNumbers numbers = layout_numbers<S>();
-  return nb::make_tuple(dtype_of<S>(),
-                        std::vector<u32>(numbers.field, numbers.field + numbers.count));
+  return nb::make_tuple(dtype_of<S>(), std::vector<u32>(numbers.field, numbers.field + numbers.count));
 }
 
 // Call call.operator()<R, D>() for rules and a distance that are given by name.
 using Names = std::vector<std::string>;
 auto with_kind(const Names& rules, const std::string& distance, auto call) {
-  const auto chosen = [&]<class Rule>() {
-    return std::find(rules.begin(), rules.end(), Rule::name) != rules.end();
-  };
+  const auto chosen = [&]<class Rule>() { return std::find(rules.begin(), rules.end(), Rule::name) != rules.end(); };
   return with_rules(Rules<>{}, AllRules{}, chosen, [&]<class R>() {
     if (distance == Matrix::name) return call.template operator()<R, Matrix>();
     if (distance == WholePoints::name) return call.template operator()<R, WholePoints>();
@@ -143,22 +138,20 @@ auto with_kind(const Names& rules, const std::string& distance, auto call) {
 
 template <class... Rule> Names names_of(Rules<Rule...>) { return {Rule::name...}; }
 
-// The names of the rules and of the distance of an instance, which is given as bytes. Pointers in
-// it are only compared with null.
+// The names of the rules and of the distance of an instance, which is given as bytes. Pointers in it are only compared
+// with null.
 nb::tuple kind_of(const nb::bytes& record) {
   Instance in;
   if (record.size() != sizeof(in)) throw std::invalid_argument("not an instance");
   std::memcpy(&in, record.c_str(), sizeof(in));
-  return nb::make_tuple(
-      nb::tuple(nb::cast(with_rules(in, []<class R>() { return names_of(R{}); }))),
-      with_distance(in, []<class D>() { return std::string(D::name); }));
+  return nb::make_tuple(nb::tuple(nb::cast(with_rules(in, []<class R>() { return names_of(R{}); }))),
+                        with_distance(in, []<class D>() { return std::string(D::name); }));
 }
 
-// Bytes in the memory of a GPU, of: a solution; a chain (with its best tour and spare stops); what
-// a crew has in common; what each of its teams has for its own; the inputs of an instance; the
-// table of gaps.
-nb::dict layout(const Names& rules, const std::string& distance, i32 customers, i32 removed,
-                i32 routes, i32 pool, i32 stops, bool several, i32 columns) {
+// Bytes in the memory of a GPU, of: a solution; a chain (with its best tour and spare stops); what a crew has in
+// common; what each of its teams has for its own; the inputs of an instance; the table of gaps.
+nb::dict layout(const Names& rules, const std::string& distance, i32 customers, i32 removed, i32 routes, i32 pool,
+                i32 stops, bool several, i32 columns) {
   const Sizes sizes{customers, removed, routes, pool, stops};
   nb::dict bytes;
   const auto count = [&](const char* name, auto carve) {
@@ -184,14 +177,13 @@ nb::dict layout(const Names& rules, const std::string& distance, i32 customers, 
 
 // The gaps that a warp can hold, and the unserved customers that a ruin may add.
 nb::tuple limits(const Names& rules) {
-  return with_kind(rules, Matrix::name,
-                   []<class R, class>() { return nb::make_tuple(32 * kLarge<R>, R::kRetries); });
+  return with_kind(rules, Matrix::name, []<class R, class>() { return nb::make_tuple(32 * kLarge<R>, R::kRetries); });
 }
 
 class Chains {
  public:
-  Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> problem_of,
-         const std::string& isa, In<i64> numbers)
+  Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> problem_of, const std::string& isa,
+         In<i64> numbers)
       : core_(pick_core(isa)),
         instances_(std::move(instances)),
         problem_of_(problem_of.data(), problem_of.data() + problem_of.size()),
@@ -225,8 +217,7 @@ class Chains {
     nb::gil_scoped_release release;
     const Alarm alarm(seconds, stop_);
     std::vector<std::vector<i32>> tours(instances_.size());
-    parallel(threads, i32(tours.size()),
-             [&](i32, i32 i) { tours[i] = savings(instances_[i]->in, &stop_); });
+    parallel(threads, i32(tours.size()), [&](i32, i32 i) { tours[i] = savings(instances_[i]->in, &stop_); });
     parallel(threads, size(), [&](i32, i32 chain) {
       const std::vector<i32>& tour = tours[problem_of_[chain]];
       set_routes(chain, tour.data(), tour.size());
@@ -234,8 +225,8 @@ class Chains {
   }
 
   // Returns the steps made by all chains; fewer than asked for if `seconds` were too few.
-  i64 improve(const Recipe& recipe, std::optional<In<i32>> given, In<double> temperature, i32 from,
-              i32 to, u64 seed, u64 iteration, i32 threads, std::optional<double> seconds) {
+  i64 improve(const Recipe& recipe, std::optional<In<i32>> given, In<double> temperature, i32 from, i32 to, u64 seed,
+              u64 iteration, i32 threads, std::optional<double> seconds) {
     nb::gil_scoped_release release;
     std::atomic<i64> steps_made{0};
     const Alarm alarm(seconds, stop_);
@@ -243,26 +234,23 @@ class Chains {
     run(threads, size(), [&](Workspace* work, i32 i) {
       ChainData& data = chains_[i];
       const i32* removed = given ? given->data() + i64(i) * steps * recipe.removals : nullptr;
-      steps_made += core_.improve(data.in(), data.chain, work, recipe, removed,
-                                  temperature.data() + i64(i) * steps, from, to,
-                                  key(seed, iteration, i), &stop_);
+      steps_made += core_.improve(data.in(), data.chain, work, recipe, removed, temperature.data() + i64(i) * steps,
+                                  from, to, key(seed, iteration, i), &stop_);
     });
     return steps_made;
   }
 
-  Out<i64> evaluate(const Recipe& recipe, std::optional<In<i32>> given, i32 rollouts, u64 seed,
-                    u64 iteration, bool keep_best, i32 threads) {
+  Out<i64> evaluate(const Recipe& recipe, std::optional<In<i32>> given, i32 rollouts, u64 seed, u64 iteration,
+                    bool keep_best, i32 threads) {
     std::vector<i64> deltas(size_t(size()) * rollouts);
     {
       nb::gil_scoped_release release;
-      const auto removed = [&](i32 i) {
-        return given ? given->data() + i64(i) * rollouts * recipe.removals : nullptr;
-      };
+      const auto removed = [&](i32 i) { return given ? given->data() + i64(i) * rollouts * recipe.removals : nullptr; };
       run(threads, size() * rollouts, [&](Workspace* work, i32 task) {
         const i32 i = task / rollouts, k = task % rollouts;
         ChainData& data = chains_[i];
-        deltas[task] = core_.evaluate(data.in(), data.chain, work, recipe, removed(i), k,
-                                      key(seed, iteration, i), false, &stop_);
+        deltas[task] =
+            core_.evaluate(data.in(), data.chain, work, recipe, removed(i), k, key(seed, iteration, i), false, &stop_);
       });
       if (keep_best) {
         run(threads, size(), [&](Workspace* work, i32 i) {
@@ -270,8 +258,8 @@ class Chains {
           const auto best = std::min_element(row, row + rollouts);
           ChainData& data = chains_[i];
           if (*best < 0) {
-            core_.evaluate(data.in(), data.chain, work, recipe, removed(i), i32(best - row),
-                           key(seed, iteration, i), true, &stop_);
+            core_.evaluate(data.in(), data.chain, work, recipe, removed(i), i32(best - row), key(seed, iteration, i),
+                           true, &stop_);
           }
         });
       }
@@ -287,8 +275,7 @@ class Chains {
     const ChainCosts field{costs.data(), 1, problem_of_.data(), size()};
     std::vector<i32> source;
     for (i32 i = 0; i < size(); ++i) {
-      source.push_back(
-          source_of(field, i, reach.data()[i], key(seed, iteration, i), OneLane{nullptr}));
+      source.push_back(source_of(field, i, reach.data()[i], key(seed, iteration, i), OneLane{nullptr}));
     }
     for (i32 i = 0; i < size(); ++i) {
       if (source[i] == i) continue;
@@ -303,8 +290,7 @@ class Chains {
   }
 
   Out<i32> missing(bool best) const {
-    return of_chains<i32>(
-        [best](const Chain& c) { return best ? c.best_unserved : c.current.unserved_required; });
+    return of_chains<i32>([best](const Chain& c) { return best ? c.best_unserved : c.current.unserved_required; });
   }
 
   Out<i32> tour(i32 chain, bool best) {
@@ -322,8 +308,7 @@ class Chains {
     return array(std::move(tour), {length});
   }
 
-  // Returns (3, chains, n+1): previous node, next node and route of each customer; 0, 0, -1 if it
-  // is unserved.
+  // Returns (3, chains, n+1): previous node, next node and route of each customer; 0, 0, -1 if it is unserved.
   Out<i32> view() const {
     const size_t nodes = size_t(largest_) + 1, plane = chains_.size() * nodes;
     std::vector<i32> out(3 * plane, 0);
@@ -401,24 +386,20 @@ NB_MODULE(_core, m) {
   layouts["Record"] = layout_of<Record>();
   m.attr("LAYOUTS") = layouts;
   nb::class_<Recipe>(m, "Recipe")
-      .def("__init__", [](Recipe* recipe,
-                          const nb::kwargs& fields) { new (recipe) Recipe(make_recipe(fields)); })
-      .def("bytes", [](const Recipe& r) {
-        return nb::bytes(reinterpret_cast<const char*>(&r), sizeof(Recipe));
-      });
+      .def("__init__", [](Recipe* recipe, const nb::kwargs& fields) { new (recipe) Recipe(make_recipe(fields)); })
+      .def("bytes", [](const Recipe& r) { return nb::bytes(reinterpret_cast<const char*>(&r), sizeof(Recipe)); });
   nb::class_<Chains>(m, "Chains")
-      .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&,
-                    In<i64>>(),
-           "instances"_a, "problem_of"_a, "isa"_a, "numbers"_a)
+      .def(nb::init<std::vector<std::shared_ptr<InstanceData>>, In<i32>, const std::string&, In<i64>>(), "instances"_a,
+           "problem_of"_a, "isa"_a, "numbers"_a)
       .def_prop_ro("isa", &Chains::isa)
       .def("__len__", &Chains::size)
       .def("set_tour", &Chains::set_tour, "chain"_a, "tour"_a)
       .def("reserve", &Chains::reserve, "threads"_a)
       .def("construct", &Chains::construct, "threads"_a, "seconds"_a.none())
-      .def("improve", &Chains::improve, "recipe"_a, "given"_a.none(), "temperature"_a, "start"_a,
-           "stop"_a, "seed"_a, "iteration"_a, "threads"_a, "seconds"_a.none())
-      .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a,
-           "iteration"_a, "keep_best"_a, "threads"_a)
+      .def("improve", &Chains::improve, "recipe"_a, "given"_a.none(), "temperature"_a, "start"_a, "stop"_a, "seed"_a,
+           "iteration"_a, "threads"_a, "seconds"_a.none())
+      .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a, "iteration"_a,
+           "keep_best"_a, "threads"_a)
       .def("exchange", &Chains::exchange, "reach"_a, "seed"_a, "iteration"_a)
       .def("costs", &Chains::costs, "best"_a = false)
       .def("missing", &Chains::missing, "best"_a = false)

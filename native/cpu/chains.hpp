@@ -64,9 +64,8 @@ class ChainData {
   // Continue from the current solution of another chain of the same instance.
   void copy_from(const ChainData& other) {
     with_rules(*in_, [&]<class R>() {
-      copy_arrays<R>(
-          chain.current, other.chain.current, in_->n,
-          [](auto* to, const auto* from, i32 count) { std::copy(from, from + count, to); });
+      copy_arrays<R>(chain.current, other.chain.current, in_->n,
+                     [](auto* to, const auto* from, i32 count) { std::copy(from, from + count, to); });
     });
     static_cast<CurrentNumbers&>(chain.current) = other.chain.current;
   }
@@ -83,8 +82,7 @@ class ChainData {
 class WorkspaceData {
  public:
   WorkspaceData(i32 n, const Core& core)
-      : work(core.teams),
-        block_(carved([&](Carver& carver) { lay_out(carver, sizes_for(n)); })) {}
+      : work(core.teams), block_(carved([&](Carver& carver) { lay_out(carver, sizes_for(n)); })) {}
 
   std::vector<Workspace> work;
 
@@ -142,8 +140,7 @@ inline void parallel(i32 threads, i32 count, const std::function<void(i32, i32)>
     for (i32 i = next++; i < count; i = next++) task(worker, i);
   };
   std::vector<std::thread> others;
-  for (i32 worker = 1; worker < std::min(threads, count); ++worker)
-    others.emplace_back(work, worker);
+  for (i32 worker = 1; worker < std::min(threads, count); ++worker) others.emplace_back(work, worker);
   work(0);
   for (std::thread& other : others) other.join();
 }

@@ -1,5 +1,5 @@
-// The core for one instruction set, for every composition of rules and every distance. Does not
-// include the standard library, whose templates the linker would share between instruction sets.
+// The core for one instruction set, for every composition of rules and every distance. Does not include the standard
+// library, whose templates the linker would share between instruction sets.
 #include "core.hpp"
 
 // Tests build the core with other crews (tests/native).
@@ -15,14 +15,12 @@ namespace nds {
 namespace {
 
 auto with_all(const Instance& in, auto call) {
-  return with_rules(in, [&]<class R>() {
-    return with_distance(in, [&]<class D>() { return call.template operator()<R, D>(); });
-  });
+  return with_rules(
+      in, [&]<class R>() { return with_distance(in, [&]<class D>() { return call.template operator()<R, D>(); }); });
 }
 
-i32 do_improve(const Instance& in, Chain& chain, Workspace* work, const Recipe& recipe,
-               const i32* given, const double* temperature, i32 from, i32 to, u64 key,
-               const volatile i32* stop) {
+i32 do_improve(const Instance& in, Chain& chain, Workspace* work, const Recipe& recipe, const i32* given,
+               const double* temperature, i32 from, i32 to, u64 key, const volatile i32* stop) {
   return with_all(in, [&]<class R, class D>() {
     return with_crew(chain, work, recipe.orders, stop, [&](Chain& mine, Workspace& own, auto crew) {
       return improve<R, D>(in, mine, own, recipe, given, temperature, from, to, key, crew);
@@ -30,8 +28,8 @@ i32 do_improve(const Instance& in, Chain& chain, Workspace* work, const Recipe& 
   });
 }
 
-i64 do_evaluate(const Instance& in, Chain& chain, Workspace* work, const Recipe& recipe,
-                const i32* given, i32 k, u64 key, bool keep, const volatile i32* stop) {
+i64 do_evaluate(const Instance& in, Chain& chain, Workspace* work, const Recipe& recipe, const i32* given, i32 k,
+                u64 key, bool keep, const volatile i32* stop) {
   return with_all(in, [&]<class R, class D>() {
     return with_crew(chain, work, recipe.orders, stop, [&](Chain& mine, Workspace& own, auto crew) {
       return evaluate<R, D>(in, mine, own, recipe, given, k, key, keep, crew);
@@ -46,16 +44,13 @@ void do_clear(const Instance& in, Chain& chain) {
 }
 
 void do_add_route(const Instance& in, Chain& chain, const i32* customers, i32 size) {
-  with_all(in, [&]<class R, class D>() {
-    add_route<R>(in, D(in), chain.current, customers, size, kLane);
-  });
+  with_all(in, [&]<class R, class D>() { add_route<R>(in, D(in), chain.current, customers, size, kLane); });
 }
 
 u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }
 
 }  // namespace
 
-const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere, do_improve, do_evaluate, do_clear,
-                    do_add_route,        do_key_of};
+const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere, do_improve, do_evaluate, do_clear, do_add_route, do_key_of};
 
 }  // namespace nds

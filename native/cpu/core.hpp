@@ -7,10 +7,10 @@ namespace nds {
 struct Core {
   const char* name;
   i32 teams;  // every call gets a workspace for each of them
-  i32 (*improve)(const Instance&, Chain&, Workspace*, const Recipe&, const i32* given,
-                 const double* temperature, i32 from, i32 to, u64 key, const volatile i32* stop);
-  i64 (*evaluate)(const Instance&, Chain&, Workspace*, const Recipe&, const i32* given, i32 k,
-                  u64 key, bool keep, const volatile i32* stop);
+  i32 (*improve)(const Instance&, Chain&, Workspace*, const Recipe&, const i32* given, const double* temperature,
+                 i32 from, i32 to, u64 key, const volatile i32* stop);
+  i64 (*evaluate)(const Instance&, Chain&, Workspace*, const Recipe&, const i32* given, i32 k, u64 key, bool keep,
+                  const volatile i32* stop);
   void (*clear)(const Instance&, Chain&);
   void (*add_route)(const Instance&, Chain&, const i32* customers, i32 size);
   u64 (*key_of)(u64 key, u64 part);

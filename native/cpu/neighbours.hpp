@@ -19,16 +19,15 @@ inline std::vector<float> strips(std::vector<float> values, i32 count) {
   return lines;
 }
 
-// Neighbours of each customer by a grid of cells: rings of cells, until enough customers are nearer
-// than any outside of the rings.
+// Neighbours of each customer by a grid of cells: rings of cells, until enough customers are nearer than any outside of
+// the rings.
 inline std::vector<i32> near_by_points(const float* x, const float* y, i32 n, i32 count) {
   std::vector<i32> near(size_t(n + 1) * count, 0);
   const i32 cells = std::max(1, i32(std::sqrt(n / 4.0)));
   const std::vector<float> across = strips({x + 1, x + n + 1}, cells);
   const std::vector<float> up = strips({y + 1, y + n + 1}, cells);
   const auto strip_of = [cells](const std::vector<float>& lines, float value) {
-    return i32(std::upper_bound(lines.begin() + 1, lines.begin() + cells, value) - lines.begin()) -
-           1;
+    return i32(std::upper_bound(lines.begin() + 1, lines.begin() + cells, value) - lines.begin()) - 1;
   };
   std::vector<i32> column_of(n + 1), row_of(n + 1);
   std::vector<i32> begin(size_t(cells) * cells + 1, 0), member(n);
@@ -78,8 +77,7 @@ inline std::vector<i32> near_by_matrix(const i32* length, i32 n, i32 count) {
   for (i32 c = 1; c <= n; ++c) {
     found.clear();
     for (i32 other = 1; other <= n; ++other) {
-      const i64 there = length[size_t(c) * (n + 1) + other],
-                back = length[size_t(other) * (n + 1) + c];
+      const i64 there = length[size_t(c) * (n + 1) + other], back = length[size_t(other) * (n + 1) + c];
       if (other != c) found.emplace_back(there + back, other);
     }
     std::partial_sort(found.begin(), found.begin() + count, found.end());

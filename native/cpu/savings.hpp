@@ -1,5 +1,5 @@
-// A first solution in near-linear time: parallel savings (Clarke and Wright 1964) over neighbour
-// lists. Every route in between is feasible, so that the work may stop at any time.
+// A first solution in near-linear time: parallel savings (Clarke and Wright 1964) over neighbour lists. Every route in
+// between is feasible, so that the work may stop at any time.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -10,12 +10,11 @@
 
 namespace nds {
 
-template <class R>
-constexpr i32 kPartners = R::refreshes ? 40 : 16;  // neighbours that a customer may be joined with
-constexpr i32 kTriesToLook = 64;                   // between two looks at the clock
+template <class R> constexpr i32 kPartners = R::refreshes ? 40 : 16;  // neighbours that a customer may be joined with
+constexpr i32 kTriesToLook = 64;                                      // between two looks at the clock
 
-// Routes as linked lists of customers. A route goes by the number of its first customer when it was
-// made; the shorter part of a joined route is renumbered.
+// Routes as linked lists of customers. A route goes by the number of its first customer when it was made; the shorter
+// part of a joined route is renumbered.
 template <class R, class D> class Savings {
  public:
   Savings(const Instance& in, const volatile i32* stop)
@@ -45,8 +44,7 @@ template <class R, class D> class Savings {
       if (size_[r] > 0 && pays(r)) routes.push_back(r);
     }
     if (i32(routes.size()) > in_.vehicles) {  // a search has to insert the customers of the rest
-      std::stable_sort(routes.begin(), routes.end(),
-                       [&](i32 a, i32 b) { return size_[a] > size_[b]; });
+      std::stable_sort(routes.begin(), routes.end(), [&](i32 a, i32 b) { return size_[a] > size_[b]; });
       routes.resize(size_t(in_.vehicles));
     }
     std::vector<i32> tour;
@@ -70,8 +68,7 @@ template <class R, class D> class Savings {
       const i32 home = d_.length(a, 0);
       for (i32 i = 0; i < partners; ++i) {
         const i32 b = partner(a, i), saving = home + d_.length(0, b) - d_.length(a, b);
-        if (saving > 0 && route_[b] != 0)
-          keys.push_back(u64(saving) << 32 | ~(u32(a) * u32(partners) + u32(i)));
+        if (saving > 0 && route_[b] != 0) keys.push_back(u64(saving) << 32 | ~(u32(a) * u32(partners) + u32(i)));
       }
     }
     std::sort(keys.begin(), keys.end(), std::greater<u64>());
@@ -175,9 +172,8 @@ template <class R, class D> class Savings {
 
 // Return routes, each ended by a 0. Where there is no time for more, they serve one customer each.
 inline std::vector<i32> savings(const Instance& in, const volatile i32* stop) {
-  return with_rules(in, [&]<class R>() {
-    return with_distance(in, [&]<class D>() { return Savings<R, D>(in, stop).tour(); });
-  });
+  return with_rules(
+      in, [&]<class R>() { return with_distance(in, [&]<class D>() { return Savings<R, D>(in, stop).tour(); }); });
 }
 
 }  // namespace nds

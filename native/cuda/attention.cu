@@ -1,7 +1,6 @@
-// Self-attention of the encoder, for heads of 16 channels; libraries pad such heads to 64 or more.
-// The special function unit, which computes the exponential of every pair of nodes, is the
-// bottleneck, so some exponentials go to the FMA units. A block per instance and head, or per part
-// of its queries; a warp per 32 nodes.
+// Self-attention of the encoder, for heads of 16 channels; libraries pad such heads to 64 or more. The special function
+// unit, which computes the exponential of every pair of nodes, is the bottleneck, so some exponentials go to the FMA
+// units. A block per instance and head, or per part of its queries; a warp per 32 nodes.
 #include "tiles.hpp"
 
 using namespace nds;
@@ -35,8 +34,7 @@ struct QueryTiles {
     unrolled<8>([&](i32 i) { denominator[i / 4][i % 4] = 0.0f; });
   }
   // Attends to 16 nodes, of which the first `left` exist.
-  NDS_FN void attend(const SharedRows& keys, const SharedRows& values, i32 row, i32 left,
-                     i32 lane) {
+  NDS_FN void attend(const SharedRows& keys, const SharedRows& values, i32 row, i32 left, i32 lane) {
     const FragmentB key = load_b_transposed(keys, row, lane), value = load_b(values, row, lane);
     FragmentA weight[2];
     u32 ones[2] = {kOnes, kOnes};
@@ -71,16 +69,15 @@ struct QueryTiles {
   }
 };
 
-// all: (B, nodes, 3 width) queries, keys, values; out: (B, nodes, width); log_sums: (B, heads,
-// nodes), log2 of the sums of exponentials, or null. Grid: B x heads x parts; a block has every
-// parts-th group of 32 queries, one group per warp at a time. `staged` nodes, a multiple of kChunk,
-// are in shared memory at once: 64 bytes each, and 16 more.
+// all: (B, nodes, 3 width) queries, keys, values; out: (B, nodes, width); log_sums: (B, heads, nodes), log2 of the sums
+// of exponentials, or null. Grid: B x heads x parts; a block has every parts-th group of 32 queries, one group per warp
+// at a time. `staged` nodes, a multiple of kChunk, are in shared memory at once: 64 bytes each, and 16 more.
 //
-// Exponentials are computed without subtracting the maximum. Where a sum leaves the range of
-// float32, the block finds the maxima and repeats the computation.
+// Exponentials are computed without subtracting the maximum. Where a sum leaves the range of float32, the block finds
+// the maxima and repeats the computation.
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    attention_forward(const bf16* __restrict__ all, bf16* out, float* log_sums, i32 nodes,
-                      i32 width, i32 heads, i32 parts, i32 staged) {
+    attention_forward(const bf16* __restrict__ all, bf16* out, float* log_sums, i32 nodes, i32 width, i32 heads,
+                      i32 parts, i32 staged) {
   const Head head(i32(blockIdx.x) / parts, heads);
   const i32 lane = i32(threadIdx.x) % 32, warp = i32(threadIdx.x) / 32;
   const SharedRows keys{shared_memory()}, values{shared_memory() + staged * 32};
@@ -129,8 +126,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     });
     for (bool shifted = false;; shifted = true) {
       tiles.reset();
-      for_all(unit >= units,
-              [&](i32 row, i32 left) { tiles.attend(keys, values, row, left, lane); });
+      for_all(unit >= units, [&](i32 row, i32 left) { tiles.attend(keys, values, row, left, lane); });
       if (shifted) break;
       if (unit < units && !in_range(tiles.denominator)) *repeat = 1;
       sync_block();
@@ -140,8 +136,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       sync_block();
       float top[2][2] = {{-kInfinite, -kInfinite}, {-kInfinite, -kInfinite}};
       for_all(unit >= units, [&](i32 row, i32) { tiles.find_max(top, keys, row, lane); });
-      for (i32 i = 0; i < 4; ++i)
-        tiles.shift[i / 2][i % 2] = max_over_row(top[i / 2][i % 2]) * kExponent;
+      for (i32 i = 0; i < 4; ++i) tiles.shift[i / 2][i % 2] = max_over_row(top[i / 2][i % 2]) * kExponent;
     }
     if (unit >= units) continue;
     unrolled<4>([&](i32 i) {
@@ -154,8 +149,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
         store_pair(to + 8 * d, lane, output[0] * factor, output[1] * factor);
       });
       if (lane % 4 == 0 && log_sums) {
-        log_sums[(head.instance * heads + head.number) * nodes + row] =
-            tiles.shift[u][r] + fast_log2(sum);
+        log_sums[(head.instance * heads + head.number) * nodes + row] = tiles.shift[u][r] + fast_log2(sum);
       }
     });
   }
@@ -169,8 +163,8 @@ struct BackwardTiles {
 };
 
 // Stores gradients of 32 nodes from `row` on to the queries, keys or values of (nodes, 3 width).
-NDS_FN void store_rows(const BackwardTiles& k, i32 row, const Accumulator (&gradients)[2],
-                       float scale, bf16* to, i32 width) {
+NDS_FN void store_rows(const BackwardTiles& k, i32 row, const Accumulator (&gradients)[2], float scale, bf16* to,
+                       i32 width) {
   unrolled<8>([&](i32 i) {
     const i32 t = i / 4, r = i / 2 % 2, d = i % 2;
     const i32 here = row + 16 * t + 8 * r + k.lane / 4;
@@ -180,8 +174,8 @@ NDS_FN void store_rows(const BackwardTiles& k, i32 row, const Accumulator (&grad
   });
 }
 
-// For one pair of nodes: replaces the score by its attention weight, and the gradient of the weight
-// by that of the score.
+// For one pair of nodes: replaces the score by its attention weight, and the gradient of the weight by that of the
+// score.
 NDS_FN void score_gradient(float& score, float& gradient, float log_sum, float dot) {
   score = fast_exp2(score * kExponent - log_sum);
   gradient = score * (gradient - dot);
@@ -260,13 +254,12 @@ NDS_FN void query_gradients(const BackwardTiles& k, i32 row, bf16* to, i32 width
   store_rows(k, row, to_query, kScale, to, width);
 }
 
-// gradient: (B, nodes, width) of `out`; to: (B, nodes, 3 width), of `all`. Every attention weight
-// is computed twice, once for its key and once for its query, which is cheaper than a sum over
-// warps. Shared memory: 136 bytes per node, rounded up to kChunk.
+// gradient: (B, nodes, width) of `out`; to: (B, nodes, 3 width), of `all`. Every attention weight is computed twice,
+// once for its key and once for its query, which is cheaper than a sum over warps. Shared memory: 136 bytes per node,
+// rounded up to kChunk.
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    attention_backward(const bf16* __restrict__ all, const bf16* __restrict__ out,
-                       const float* __restrict__ log_sums, const bf16* __restrict__ gradient,
-                       bf16* to, i32 nodes, i32 width, i32 heads) {
+    attention_backward(const bf16* __restrict__ all, const bf16* __restrict__ out, const float* __restrict__ log_sums,
+                       const bf16* __restrict__ gradient, bf16* to, i32 nodes, i32 width, i32 heads) {
   const Head head(i32(blockIdx.x), heads);
   const i32 rows = (nodes + kChunk - 1) / kChunk * kChunk;
   char* memory = shared_memory();
@@ -297,8 +290,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       unrolled<8>([&](i32 i) { dot += a[i] * b[i]; });
     });
     k.dots[row] = dot;
-    k.log_sums[row] =
-        exists ? log_sums[(head.instance * heads + head.number) * nodes + row] : kInfinite;
+    k.log_sums[row] = exists ? log_sums[(head.instance * heads + head.number) * nodes + row] : kInfinite;
   }
   sync_block();
   bf16* target = to + head.instance * nodes * 3 * width + head.number * kHead;

@@ -18,8 +18,8 @@ NDS_FN float high_float(u32 pair) { return __int_as_float(i32(pair & 0xffff0000u
 NDS_FN float to_float(bf16 value) { return low_float(value); }
 NDS_FN bf16 to_bf16(float value) { return bf16(to_bf16x2(value, 0.0f)); }
 
-// 2^x on the FMA units. fast_exp2 uses the special function unit, which limits attention. The
-// relative error is 1e-4 for x in [-125, 126]; x is clamped to that range.
+// 2^x on the FMA units. fast_exp2 uses the special function unit, which limits attention. The relative error is 1e-4
+// for x in [-125, 126]; x is clamped to that range.
 NDS_FN float exp2_by_polynomial(float x) {
   constexpr float kRange = 252.0f, kRounder = 12582912.0f;  // 1.5 * 2^23: its last bit counts ones
   const float share = saturate(x * (1.0f / kRange) + 0.5f);
@@ -37,9 +37,7 @@ template <i32 polynomials> NDS_FN float mixed_exp2(float x, i32 i) {
 NDS_FN Bf16x8 load(const bf16* from) { return *reinterpret_cast<const Bf16x8*>(from); }
 NDS_FN void store(bf16* to, const Bf16x8& values) { *reinterpret_cast<Bf16x8*>(to) = values; }
 NDS_FN void unpack(const Bf16x8& from, float (&to)[8]) {
-  unrolled<4>([&](i32 i) {
-    to[2 * i] = low_float(from.word[i]), to[2 * i + 1] = high_float(from.word[i]);
-  });
+  unrolled<4>([&](i32 i) { to[2 * i] = low_float(from.word[i]), to[2 * i + 1] = high_float(from.word[i]); });
 }
 NDS_FN Bf16x8 pack(const float (&from)[8]) {
   Bf16x8 to;
@@ -61,8 +59,8 @@ NDS_FN void add(const Bf16x8& summand, float (&sum)[8]) {
 NDS_FN Bf16x8 relu_gradient(const Bf16x8& values, const Bf16x8& signs) {
   Bf16x8 to;
   unrolled<4>([&](i32 i) {
-    const u32 mask = (low_float(signs.word[i]) > 0.0f ? 0x0000ffffu : 0u) |
-                     (high_float(signs.word[i]) > 0.0f ? 0xffff0000u : 0u);
+    const u32 mask =
+        (low_float(signs.word[i]) > 0.0f ? 0x0000ffffu : 0u) | (high_float(signs.word[i]) > 0.0f ? 0xffff0000u : 0u);
     to.word[i] = values.word[i] & mask;
   });
   return to;
@@ -89,8 +87,8 @@ struct Slice {
   }
 };
 
-// Call use(row, load(row)) for rows first, first + step, … below `end`. kRowsAhead rows are loaded
-// before the first of them is used.
+// Call use(row, load(row)) for rows first, first + step, … below `end`. kRowsAhead rows are loaded before the first of
+// them is used.
 NDS_FN void with_rows_ahead(i32 first, i32 end, i32 step, auto load, auto use) {
   for (i32 begin = first; begin < end; begin += kRowsAhead * step) {
     decltype(load(0)) rows[kRowsAhead];
@@ -113,8 +111,8 @@ template <i32 N> NDS_FN void reduce_scatter(float* values, i32 lane, i32 bit) {
   });
 }
 
-// Sums over the rows of the block, K for each of the thread's eight channels. Returns (K,
-// kBlockChannels) in shared memory. There are no atomics: the order of additions is fixed.
+// Sums over the rows of the block, K for each of the thread's eight channels. Returns (K, kBlockChannels) in shared
+// memory. There are no atomics: the order of additions is fixed.
 template <i32 K> NDS_FN const float* sum_over_rows(float (&values)[8 * K]) {
   const i32 lane = i32(threadIdx.x) % 32, warp = i32(threadIdx.x) / 32;
   reduce_scatter<8 * K>(values, lane, 16);

@@ -1,8 +1,7 @@
-// What a block needs to work on a chain: where data lie, in shared memory or in global memory. The
-// engine (engine/cuda.py) compiles the kernels for a composition of rules (NDS_RULES), a distance
-// (NDS_DISTANCE) and a placement (NDS_NEAR_DRAFTS, NDS_NEAR_INSTANCE, NDS_NEAR_SOLUTION: 1 for
-// shared memory), for blocks of NDS_THREADS of which a multiprocessor is to hold NDS_BLOCKS;
-// improve.cu also for what a call may need (NDS_GAPS, NDS_BLINKS).
+// What a block needs to work on a chain: where data lie, in shared memory or in global memory. The engine
+// (engine/cuda.py) compiles the kernels for a composition of rules (NDS_RULES), a distance (NDS_DISTANCE) and a
+// placement (NDS_NEAR_DRAFTS, NDS_NEAR_INSTANCE, NDS_NEAR_SOLUTION: 1 for shared memory), for blocks of NDS_THREADS of
+// which a multiprocessor is to hold NDS_BLOCKS; improve.cu also for what a call may need (NDS_GAPS, NDS_BLINKS).
 #pragma once
 #include "ndsvrp/layout.hpp"
 #include "ndsvrp/step.hpp"
@@ -45,15 +44,13 @@ NDS_FN void copy_solution(const Solution& to, const Solution& from, i32 n) {
 // Copy the inputs of an instance to shared memory.
 NDS_FN Instance near_instance(const Instance& in, Carver& carver, i32 nodes) {
   Instance near = in;
-  carve_inputs<R, D>(carver, near, nodes,
-                     [&](auto* to, const auto* from) { copy_block(to, from, in.n + 1); });
+  carve_inputs<R, D>(carver, near, nodes, [&](auto* to, const auto* from) { copy_block(to, from, in.n + 1); });
   return near;
 }
 
-// The workspace of the block, from the carver on. Shared memory is undefined and has to be cleared;
-// global memory is all zero at first, and every step leaves it so.
-template <class C>
-NDS_FN Workspace workspace_at(Carver& carver, const Plan& plan, const C& crew, bool clear) {
+// The workspace of the block, from the carver on. Shared memory is undefined and has to be cleared; global memory is
+// all zero at first, and every step leaves it so.
+template <class C> NDS_FN Workspace workspace_at(Carver& carver, const Plan& plan, const C& crew, bool clear) {
   const bool several = plan.recipe.orders > crew.teams;
   Workspace work{};
   carve_common<R>(carver, work, plan.work);

@@ -4,11 +4,11 @@
 
 using namespace nds;
 
-// Set the first solution of each chain to the tour of its problem (routes, each ended by a 0).
-// tours: (problems, longest), lengths: (problems,).
-extern "C" __global__ void start_chains(const Plan* plan, const Instance* instances,
-                                        const i32* problem_of, char* memory, Record* records,
-                                        const i32* tours, const i32* lengths, i32 longest) {
+// Set the first solution of each chain to the tour of its problem (routes, each ended by a 0). tours: (problems,
+// longest), lengths: (problems,).
+extern "C" __global__ void start_chains(const Plan* plan, const Instance* instances, const i32* problem_of,
+                                        char* memory, Record* records, const i32* tours, const i32* lengths,
+                                        i32 longest) {
   const i32 i = i32(blockIdx.x), problem = problem_of[i];
   const Warp lanes{i32(threadIdx.x), 0};
   const Instance& in = instances[problem];
@@ -26,12 +26,11 @@ extern "C" __global__ void start_chains(const Plan* plan, const Instance* instan
   if (lanes.leads()) store.records[i] = record_of(chain);
 }
 
-// Write the previous node, the next node and the route of each customer to row number[i] of three
-// arrays (rows, nodes); 0, 0, -1 for unserved customers and padding.
-extern "C" __global__ void view_chains(const Plan* plan, const Instance* instances,
-                                       const i32* problem_of, const i32* number, char* memory,
-                                       Record* records, i32 nodes, i32* previous, i32* next,
-                                       i32* route) {
+// Write the previous node, the next node and the route of each customer to row number[i] of three arrays (rows, nodes);
+// 0, 0, -1 for unserved customers and padding.
+extern "C" __global__ void view_chains(const Plan* plan, const Instance* instances, const i32* problem_of,
+                                       const i32* number, char* memory, Record* records, i32 nodes, i32* previous,
+                                       i32* next, i32* route) {
   const i32 i = i32(blockIdx.x);
   const i64 row = i64(number[i]) * nodes;
   Stops spare;
@@ -47,24 +46,19 @@ extern "C" __global__ void view_chains(const Plan* plan, const Instance* instanc
   }
 }
 
-// Exchange, first part: choose the chain that each continues from, usually itself. reach: (chains,)
-// in ticks.
-extern "C" __global__ void choose_sources(const Plan*, const i32* problem_of, const i32* number,
-                                          const Record* records, const double* reach, u64 seed,
-                                          u64 iteration, i32* source) {
+// Exchange, first part: choose the chain that each continues from, usually itself. reach: (chains,) in ticks.
+extern "C" __global__ void choose_sources(const Plan*, const i32* problem_of, const i32* number, const Record* records,
+                                          const double* reach, u64 seed, u64 iteration, i32* source) {
   const i32 i = i32(blockIdx.x);
-  const ChainCosts costs{&records->current.cost, i32(sizeof(Record) / sizeof(i64)), problem_of,
-                         i32(gridDim.x)};
-  const i32 from = source_of(costs, i, reach[i], chain_key(seed, iteration, number[i]),
-                             Warp{i32(threadIdx.x), 0});
+  const ChainCosts costs{&records->current.cost, i32(sizeof(Record) / sizeof(i64)), problem_of, i32(gridDim.x)};
+  const i32 from = source_of(costs, i, reach[i], chain_key(seed, iteration, number[i]), Warp{i32(threadIdx.x), 0});
   if (threadIdx.x == 0) source[i] = from;
 }
 
-// Second part: copy the current solution of each chain's source. A source is its own source, and
-// costs less than the chain that copies it: no best solution needs saving.
-extern "C" __global__ void replace_chains(const Plan* plan, const Instance* instances,
-                                          const i32* problem_of, char* memory, Record* records,
-                                          const i32* source) {
+// Second part: copy the current solution of each chain's source. A source is its own source, and costs less than the
+// chain that copies it: no best solution needs saving.
+extern "C" __global__ void replace_chains(const Plan* plan, const Instance* instances, const i32* problem_of,
+                                          char* memory, Record* records, const i32* source) {
   const i32 to = i32(blockIdx.x), from = source[to];
   if (from == to) return;
   Stops spare;
@@ -79,8 +73,8 @@ extern "C" __global__ void replace_chains(const Plan* plan, const Instance* inst
 }
 
 // Write the best or the current tour of one chain, and its length.
-extern "C" __global__ void export_chain(const Plan* plan, char* memory, Record* records, i32 i,
-                                        i32 best, i32* tour, i32* length) {
+extern "C" __global__ void export_chain(const Plan* plan, char* memory, Record* records, i32 i, i32 best, i32* tour,
+                                        i32* length) {
   Stops spare;
   Chain chain = chain_at(*plan, Store{memory, records}, i, spare);
   const bool kept = best && !chain.best_is_current;

@@ -1,7 +1,7 @@
-// Cells of clustered customers: the same as `place` of generate/attraction.py, a block per
-// instance. Candidates have an order, and whether one is accepted depends on those before it alone.
-// So the cells do not depend on the size of a block. float32 arithmetic rounds once per operation:
-// this file is compiled without fused multiply-add, and the exponential is a polynomial.
+// Cells of clustered customers: the same as `place` of generate/attraction.py, a block per instance. Candidates have an
+// order, and whether one is accepted depends on those before it alone. So the cells do not depend on the size of a
+// block. float32 arithmetic rounds once per operation: this file is compiled without fused multiply-add, and the
+// exponential is a polynomial.
 #include "counter_random.hpp"
 
 using namespace nds;
@@ -67,10 +67,9 @@ NDS_FN i32 rank(bool yes, i32* of_warp, i32& total) {
   return before;
 }
 
-// Accept free candidates of a kind until there are `until` customers. chance: of a cell and the
-// number of its candidate.
-NDS_FN void fill(Shared& s, Grid& grid, const Words& words, u32 kind, i32 until,
-                 const auto& chance) {
+// Accept free candidates of a kind until there are `until` customers. chance: of a cell and the number of its
+// candidate.
+NDS_FN void fill(Shared& s, Grid& grid, const Words& words, u32 kind, i32 until, const auto& chance) {
   for (u32 tried = 0; grid.found < until; tried += blockDim.x) {
     const u32 number = tried + threadIdx.x;
     const i32 cell = cell_of(words.at(2 * number, kind));
@@ -92,13 +91,12 @@ NDS_FN void fill(Shared& s, Grid& grid, const Words& words, u32 kind, i32 until,
 
 }  // namespace
 
-// cells: (blocks, n + 1), the depot first, then `anywhere` customers, the seeds, and customers
-// around them. one, two: (blocks,) of `Words`. depots, seeds: (blocks,) cells and counts.
-// halving: the bits of a float. taken: (blocks, 31,313) zeros, a bit for each cell. After each
-// `patience` candidates all probabilities double.
+// cells: (blocks, n + 1), the depot first, then `anywhere` customers, the seeds, and customers around them. one, two:
+// (blocks,) of `Words`. depots, seeds: (blocks,) cells and counts. halving: the bits of a float. taken: (blocks,
+// 31,313) zeros, a bit for each cell. After each `patience` candidates all probabilities double.
 extern "C" __global__ void __launch_bounds__(32 * kMostWarps)
-    place_clustered(const i64* one, const i64* two, const i64* depots, const i64* seeds, i32 n,
-                    i32 anywhere, i32 halving_bits, u32 patience, u32* taken, i32* cells) {
+    place_clustered(const i64* one, const i64* two, const i64* depots, const i64* seeds, i32 n, i32 anywhere,
+                    i32 halving_bits, u32 patience, u32* taken, i32* cells) {
   Shared& s = *reinterpret_cast<Shared*>(shared_memory());
   const Words words{u32(one[blockIdx.x]), u32(two[blockIdx.x])};
   const float halving = __int_as_float(halving_bits);
@@ -124,7 +122,6 @@ extern "C" __global__ void __launch_bounds__(32 * kMostWarps)
   sync_block();
   fill(s, grid, words, kCandidates, n, [&](i32 cell, u32 number) {
     const u32 doubled = number / patience;
-    return attraction(centres, count, cell, halving) * s.scale *
-           power_of_two(i32(doubled < 120 ? doubled : 120));
+    return attraction(centres, count, cell, halving) * s.scale * power_of_two(i32(doubled < 120 ? doubled : 120));
   });
 }

@@ -15,9 +15,7 @@ struct Words {
   u32 one, two;
 
   NDS_FN Words(u32 first, u32 second) : one(first), two(second) {}
-  NDS_FN Words(u64 number, u64 first_key, u64 second_key)
-      : one(of(number, first_key)),
-        two(of(number, second_key)) {}
+  NDS_FN Words(u64 number, u64 first_key, u64 second_key) : one(of(number, first_key)), two(of(number, second_key)) {}
   static NDS_FN u32 of(u64 number, u64 key) {
     return mixed(mixed(u32(number) ^ u32(key)) ^ u32(number >> 32) ^ u32(key >> 32));
   }

@@ -1,9 +1,8 @@
-// The decoder's M selections for many rollouts in one kernel. A warp holds one or two tiles of 16
-// rollouts of one instance, the rows of its matrix products. Weights, keys, values and pointers lie
-// in memory as B fragments in the order of their use (decoder_tiles.cu), so that a lane prefetches
-// its words with one load each. The warps of a block stay close to each other in that order and
-// find in the cache what another warp has loaded. policy/fused_decoder.py launches the kernel;
-// `rollout.sample` does the same in torch operations.
+// The decoder's M selections for many rollouts in one kernel. A warp holds one or two tiles of 16 rollouts of one
+// instance, the rows of its matrix products. Weights, keys, values and pointers lie in memory as B fragments in the
+// order of their use (decoder_tiles.cu), so that a lane prefetches its words with one load each. The warps of a block
+// stay close to each other in that order and find in the cache what another warp has loaded. policy/fused_decoder.py
+// launches the kernel; `rollout.sample` does the same in torch operations.
 #include "decoder_attention.hpp"
 #include "decoder_gru.hpp"
 #include "decoder_pointer.hpp"
@@ -11,14 +10,13 @@
 
 using namespace nds;
 
-// Grid: `parts` blocks per instance; the first `share` warps of a block hold rollouts, its other
-// warps help with attention. beta, gamma: null if the network has no distance term.
+// Grid: `parts` blocks per instance; the first `share` warps of a block hold rollouts, its other warps help with
+// attention. beta, gamma: null if the network has no distance term.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
-    decode(const FragmentB* key_values, const FragmentB* pointers,
-           const CustomerInfo* customer_info, const FragmentB* fragments, const float* biases,
-           const bf16* projected, const bf16* first_gates, const float* beta, const float* gamma,
-           const float* matrix, const float* seeds, const float* uniforms, i32 customers,
-           i32 rollouts, i32 removals, i32 parts, i32 share, i64* removed, float* log_probability) {
+    decode(const FragmentB* key_values, const FragmentB* pointers, const CustomerInfo* customer_info,
+           const FragmentB* fragments, const float* biases, const bf16* projected, const bf16* first_gates,
+           const float* beta, const float* gamma, const float* matrix, const float* seeds, const float* uniforms,
+           i32 customers, i32 rollouts, i32 removals, i32 parts, i32 share, i64* removed, float* log_probability) {
   const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
   const i32 b = i32(blockIdx.x) / parts;
   constexpr i32 kRollouts = 16 * kRowTiles;
@@ -26,8 +24,7 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
   const i32 busy = least(share, (rollouts - before + kRollouts - 1) / kRollouts);  // warps
   const i32 chunks = (customers + kChunk - 1) / kChunk, groups = chunks * (kChunk / 16);
   auto state_of = [&](i32 number) {
-    char* from =
-        shared_memory() + number * kRowTiles * (512 * WarpState::kFragments + 128 * chunks);
+    char* from = shared_memory() + number * kRowTiles * (512 * WarpState::kFragments + 128 * chunks);
     u32* masks = reinterpret_cast<u32*>(from + kRowTiles * 512 * WarpState::kFragments);
     return WarpState{reinterpret_cast<FragmentA*>(from) + lane, masks, chunks, lane};
   };
@@ -54,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
     for (i32 i = 0; i < 4; ++i) {
       const i32 bit = 2 * t + i / 2 * 8;
       const float* bits = seeds + i64(rollout[q][i % 2]) * NDS_SEED_BITS;
-      seed[q].word[i] = to_bf16x2(bit < NDS_SEED_BITS ? bits[bit] : 0.0f,
-                                  bit + 1 < NDS_SEED_BITS ? bits[bit + 1] : 0.0f);
+      seed[q].word[i] =
+          to_bf16x2(bit < NDS_SEED_BITS ? bits[bit] : 0.0f, bit + 1 < NDS_SEED_BITS ? bits[bit + 1] : 0.0f);
     }
   }
   __syncwarp();
@@ -97,27 +94,23 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, 1)
       const float uniform = uniforms[i64(rollout[q][r]) * removals + m];
       keys[q][r] = hash_bits(u32(__float_as_int(uniform)) + 0x9e3779b9u);
       const CustomerInfo info = c < 0 ? CustomerInfo{0.0f, 0.0f, -1.0f, 0.0f} : info_here[c];
-      last_customer[q][r] =
-          LastCustomer{c, info.x, info.y, info.route < 0.0f ? kNoRoute : info.route};
+      last_customer[q][r] = LastCustomer{c, info.x, info.y, info.route < 0.0f ? kNoRoute : info.route};
     });
-    const Pointer pointer{state,       pointers_here, info_here,
-                          matrix,      customers,     m == 0 ? 0.0f : scaled_beta,
+    const Pointer pointer{state,       pointers_here, info_here, matrix, customers, m == 0 ? 0.0f : scaled_beta,
                           scaled_gamma};
     pointer.select(last_customer, keys, last, log2_probability);
     unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
       const i32 row = g + 8 * r;
       // Logits that are NaN select an arbitrary customer, but an engine must not receive one twice.
       i32& c = last[q][r];
-      while (state.mask_word(q, row, c) & WarpState::mask_bit(row, c))
-        c = c + 1 < customers ? c + 1 : 0;
+      while (state.mask_word(q, row, c) & WarpState::mask_bit(row, c)) c = c + 1 < customers ? c + 1 : 0;
     });
     __syncwarp();  // all lanes have read the masks
     unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
       const i32 row = g + 8 * r, c = last[q][r];
       if (t == 0) state.mask_word(q, row, c) |= WarpState::mask_bit(row, c);
       __syncwarp();  // the bits of rows g and g + 8 share a word
-      if (t == 0 && first + 16 * q + row < rollouts)
-        removed[i64(rollout[q][r]) * removals + m] = c + 1;
+      if (t == 0 && first + 16 * q + row < rollouts) removed[i64(rollout[q][r]) * removals + m] = c + 1;
     });
   }
   constexpr float kLn2 = 0.69314718f;

@@ -9,8 +9,7 @@ constexpr i32 kPolynomialOf8 = 2;  // so many of 8 exponentials go to the FMA un
 // Computes the queries of all heads from the hidden states.
 NDS_FN void project_queries(const WarpState& state, const DecoderWeights& weights) {
   linear<kWidthTiles, kWidthTiles>(
-      weights.layer(Layers::query), weights.bias(Biases::query),
-      [&](i32 q, i32 k) { return state.hidden(q, k); },
+      weights.layer(Layers::query), weights.bias(Biases::query), [&](i32 q, i32 k) { return state.hidden(q, k); },
       [&](i32 j, Accumulator(&sum)[kRowTiles]) {
         unrolled<kRowTiles>([&](i32 q) {
           for (i32 i = 0; i < 8; ++i) sum[q].at[i / 4][i % 4] *= 0.25f * kLog2E;  // 1 / sqrt(16)
@@ -25,9 +24,8 @@ struct KeyValueChunk {
 
   KeyValueChunk() = default;
   NDS_FN explicit KeyValueChunk(const FragmentB* from) {
-    unrolled<4>([&](i32 i) {
-      keys[i] = load_read_only(from + 64 * i), values[i] = load_read_only(from + 64 * i + 32);
-    });
+    unrolled<4>(
+        [&](i32 i) { keys[i] = load_read_only(from + 64 * i), values[i] = load_read_only(from + 64 * i + 32); });
   }
 };
 
@@ -53,14 +51,12 @@ struct AttentionHead {
       attend_chunk<shifted>(next, state, chunk + 1);
     }
   }
-  template <bool shifted>
-  NDS_FN void attend_chunk(const KeyValueChunk& some, const WarpState& state, i32 chunk) {
+  template <bool shifted> NDS_FN void attend_chunk(const KeyValueChunk& some, const WarpState& state, i32 chunk) {
     u32 mask[kRowTiles];
     unrolled<kRowTiles>([&](i32 q) { mask[q] = state.mask(q, chunk); });
     unrolled<4>([&](i32 i) {
       Accumulator score[kRowTiles];
-      unrolled<kRowTiles>(
-          [&](i32 q) { score[q] = mma(query[q], some.keys[i], shifted ? shift[q] : Floats4{}); });
+      unrolled<kRowTiles>([&](i32 q) { score[q] = mma(query[q], some.keys[i], shifted ? shift[q] : Floats4{}); });
       FragmentA weight[kRowTiles];
       unrolled<kRowTiles>([&](i32 q) {
         unrolled<8>([&](i32 n) {
@@ -68,8 +64,7 @@ struct AttentionHead {
           s = mixed_exp2<kPolynomialOf8>(s, n);
         });
         weight[q] = to_fragment_a(score[q]);
-        unrolled<4>(
-            [&](i32 n) { weight[q].word[n] &= ~expand_signs(mask[q] << (2 * i + n / 2), n % 2); });
+        unrolled<4>([&](i32 n) { weight[q].word[n] &= ~expand_signs(mask[q] << (2 * i + n / 2), n % 2); });
       });
       unrolled<kRowTiles>([&](i32 q) {
         mma_accumulate(output[q], weight[q], some.values[i]);
@@ -97,8 +92,8 @@ struct AttentionHead {
   }
 };
 
-// Replaces the queries of one head by its output. Exponentials are computed without subtracting the
-// maximum; where their sum leaves the range of float32, the maximum is found and all is repeated.
+// Replaces the queries of one head by its output. Exponentials are computed without subtracting the maximum; where
+// their sum leaves the range of float32, the maximum is found and all is repeated.
 NDS_FN void attend(const WarpState& state, const FragmentB* key_values, i32 number) {
   AttentionHead head;
   unrolled<kRowTiles>([&](i32 q) { head.query[q] = state.activation(q, number); });

@@ -7,8 +7,7 @@ namespace nds::inline NDS_ISA {
 NDS_FN float sigmoid(float x) { return 0.5f + 0.5f * fast_tanh(0.5f * x); }
 
 // Updates the hidden states. gates: of each row, W x + b of the customer selected last.
-NDS_FN void gru_step(const WarpState& state, const DecoderWeights& weights,
-                     const bf16* const (&gates)[kRowTiles][2]) {
+NDS_FN void gru_step(const WarpState& state, const DecoderWeights& weights, const bf16* const (&gates)[kRowTiles][2]) {
   const Floats4* bias = weights.bias(Biases::gru);
   FragmentA hidden[kRowTiles][kWidthTiles];
   unrolled<kRowTiles, kWidthTiles>([&](i32 q, i32 k) { hidden[q][k] = state.hidden(q, k); });
@@ -43,8 +42,7 @@ NDS_FN void gru_step(const WarpState& state, const DecoderWeights& weights,
       state.activation(q, j) = to_fragment_a(h);
     });
   }
-  unrolled<kRowTiles, kWidthTiles>(
-      [&](i32 q, i32 k) { state.hidden(q, k) = state.activation(q, k); });
+  unrolled<kRowTiles, kWidthTiles>([&](i32 q, i32 k) { state.hidden(q, k) = state.activation(q, k); });
 }
 
 }  // namespace nds::inline NDS_ISA

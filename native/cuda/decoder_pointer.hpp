@@ -16,9 +16,9 @@ NDS_FN u32 hash_bits(u32 x) {
 // In [0, 1), so far below 1 that its product with a sum is less than the sum.
 NDS_FN float unit_interval(u32 bits) { return __int_as_float(i32(bits >> 9 | 0x3f800000u)) - 1.0f; }
 
-// A lane's sample among its share of the customers of a row, in one pass over unnormalised weights.
-// Of every eight customers, one replaces the sample so far with its probability among all customers
-// seen. The random numbers for this are derived from the one uniform number of the selection.
+// A lane's sample among its share of the customers of a row, in one pass over unnormalised weights. Of every eight
+// customers, one replaces the sample so far with its probability among all customers seen. The random numbers for this
+// are derived from the one uniform number of the selection.
 struct Sample {
   u32 state = 0;
   float sum = 0.0f, target = 0.0f, weight[8] = {};  // target: in the running sum of the eight
@@ -57,8 +57,7 @@ struct Sample {
       const i32 c = __shfl_xor_sync(~0u, customer, step);
       // Both lanes must decide alike: the sum of the lower customer comes first for both.
       const bool lower = customer < c;
-      const float at =
-          unit_interval(hash_bits(key + u32(step))) * (lower ? sum + other : other + sum);
+      const float at = unit_interval(hash_bits(key + u32(step))) * (lower ? sum + other : other + sum);
       if (lower == (at >= (lower ? sum : other))) weight[0] = w, customer = c;
       sum += other;
     }
@@ -79,10 +78,10 @@ struct Pointer {
   i32 customers;
   float beta, gamma;  // of distance and of the same route, for logits to base 2
 
-  // Calls visit(q, r, chunk, logits) for the lane's eight logits of every chunk, with r = 0 for row
-  // g and r = 1 for row g + 8. `level` is subtracted from the logits.
-  NDS_FN void for_each_chunk(const LastCustomer (&last)[kRowTiles][2],
-                             const float (&level)[kRowTiles][2], auto visit) const {
+  // Calls visit(q, r, chunk, logits) for the lane's eight logits of every chunk, with r = 0 for row g and r = 1 for row
+  // g + 8. `level` is subtracted from the logits.
+  NDS_FN void for_each_chunk(const LastCustomer (&last)[kRowTiles][2], const float (&level)[kRowTiles][2],
+                             auto visit) const {
     const i32 t = state.lane % 4;
     FragmentStream<prefetch_depth(2 * kWidthTiles)> stream(pointers);
     const CustomerInfo* here = customer_info + 2 * t;
@@ -114,10 +113,8 @@ struct Pointer {
             if (NDS_DISTANCE_TERM) {
               const float dx = info[i].x - from.x, dy = info[i].y - from.y;
               const i32 c = chunk * kPointerChunk + i / 2 * 8 + 2 * t + i % 2;
-              logit -= beta *
-                       (NDS_MATRIX
-                            ? matrix[i64(most(from.index, 0)) * customers + least(c, customers - 1)]
-                            : fast_sqrt(dx * dx + dy * dy));
+              logit -= beta * (NDS_MATRIX ? matrix[i64(most(from.index, 0)) * customers + least(c, customers - 1)]
+                                          : fast_sqrt(dx * dx + dy * dy));
               if (info[i].route == from.route) logit += gamma;
             }
             logits[i] = mask & 1u << (16 * r + i % 2 * 8 + 7 - i / 2) ? kMasked : logit;
@@ -128,17 +125,16 @@ struct Pointer {
     }
   }
 
-  // Selects a customer for each row by its key; adds log2 of its probability to `log2_probability`.
-  // As in attention, the maximum is found and all is repeated where a sum leaves the range.
+  // Selects a customer for each row by its key; adds log2 of its probability to `log2_probability`. As in attention,
+  // the maximum is found and all is repeated where a sum leaves the range.
   NDS_FN void select(const LastCustomer (&last)[kRowTiles][2], const u32 (&keys)[kRowTiles][2],
                      i32 (&selected)[kRowTiles][2], float (&log2_probability)[kRowTiles][2]) const {
     float level[kRowTiles][2];
     unrolled<kRowTiles, 2>([&](i32 q, i32 r) { level[q][r] = kClip + fmaxf(gamma, 0.0f); });
     for (bool shifted = false;; shifted = true) {
       Sample samples[kRowTiles][2];
-      unrolled<kRowTiles, 2>([&](i32 q, i32 r) {
-        samples[q][r].state = hash_bits(keys[q][r] - u32(state.lane % 4 + 1) * 0x9e3779b9u);
-      });
+      unrolled<kRowTiles, 2>(
+          [&](i32 q, i32 r) { samples[q][r].state = hash_bits(keys[q][r] - u32(state.lane % 4 + 1) * 0x9e3779b9u); });
       for_each_chunk(last, level, [&](i32 q, i32 r, i32 chunk, const float (&logits)[8]) {
         float weights[8];
         unrolled<8>([&](i32 i) { weights[i] = fast_exp2(logits[i]); });
@@ -155,8 +151,7 @@ struct Pointer {
         log2_of_sample[q][r] = fast_log2(sample.weight[0]) - fast_log2(sample.sum);
       });
       if (shifted || __ballot_sync(~0u, !good) == 0) {
-        unrolled<kRowTiles, 2>(
-            [&](i32 q, i32 r) { log2_probability[q][r] += log2_of_sample[q][r]; });
+        unrolled<kRowTiles, 2>([&](i32 q, i32 r) { log2_probability[q][r] += log2_of_sample[q][r]; });
         return;
       }
       float top[kRowTiles][2];

@@ -1,5 +1,5 @@
-// From the heads' outputs to the glimpse: their combination, and the residual that makes rollouts
-// differ by their seed vectors (PolyNet, Hottung et al. 2025).
+// From the heads' outputs to the glimpse: their combination, and the residual that makes rollouts differ by their seed
+// vectors (PolyNet, Hottung et al. 2025).
 #pragma once
 #include "decoder_state.hpp"
 
@@ -9,15 +9,14 @@ NDS_FN void combine_heads(const WarpState& state, const DecoderWeights& weights)
   FragmentA heads[kRowTiles][kWidthTiles];
   unrolled<kRowTiles, kWidthTiles>([&](i32 q, i32 k) { heads[q][k] = state.activation(q, k); });
   linear<kWidthTiles, kWidthTiles>(
-      weights.layer(Layers::combine), weights.bias(Biases::combine),
-      [&](i32 q, i32 k) { return heads[q][k]; },
+      weights.layer(Layers::combine), weights.bias(Biases::combine), [&](i32 q, i32 k) { return heads[q][k]; },
       [&](i32 j, const Accumulator(&sum)[kRowTiles]) {
         unrolled<kRowTiles>([&](i32 q) { state.activation(q, j) = to_fragment_a(sum[q]); });
       });
 }
 
-// Adds the residual, and divides by sqrt(width) for the scores of the pointer. 16 hidden units are
-// computed at a time, and used at once.
+// Adds the residual, and divides by sqrt(width) for the scores of the pointer. 16 hidden units are computed at a time,
+// and used at once.
 NDS_FN void add_seed_residual(const WarpState& state, const DecoderWeights& weights,
                               const FragmentA (&seed)[kRowTiles]) {
   Accumulator out[kWidthTiles][kRowTiles];
@@ -38,8 +37,7 @@ NDS_FN void add_seed_residual(const WarpState& state, const DecoderWeights& weig
     unrolled<kWidthTiles + 1>([&](i32 k) {
       stream.next(k, [&](const FragmentB& fragment) {
         unrolled<kRowTiles>([&](i32 q) {
-          mma_accumulate(in[q], k < kWidthTiles ? state.activation(q, k % kWidthTiles) : seed[q],
-                         fragment);
+          mma_accumulate(in[q], k < kWidthTiles ? state.activation(q, k % kWidthTiles) : seed[q], fragment);
         });
       });
     });
@@ -57,8 +55,7 @@ NDS_FN void add_seed_residual(const WarpState& state, const DecoderWeights& weig
       });
     });
 #pragma unroll
-    for (i32 i = 2 * kWidthTiles + 1; i < kSeedStride; ++i)
-      stream.next(i, [](const FragmentB&) {});  // padding
+    for (i32 i = 2 * kWidthTiles + 1; i < kSeedStride; ++i) stream.next(i, [](const FragmentB&) {});  // padding
     stream.advance(kSeedStride);
   }
   const float scale = fast_sqrt(1.0f / NDS_WIDTH);

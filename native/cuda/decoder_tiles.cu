@@ -3,17 +3,15 @@
 
 using namespace nds;
 
-// From the weights (out, in) and biases of layers: `fragments`, `biases` in the order of lanes,
-// `first_gates`, the GRU's input before the first selection, and `projection`, the layer (5 D, D)
-// that computes gates, keys and values of customers, its biases last. A warp per tile.
+// From the weights (out, in) and biases of layers: `fragments`, `biases` in the order of lanes, `first_gates`, the
+// GRU's input before the first selection, and `projection`, the layer (5 D, D) that computes gates, keys and values of
+// customers, its biases last. A warp per tile.
 extern "C" __global__ void tile_weights(const float* gru, const float* query, const float* combine,
-                                        const float* seed_in, const float* seed_out,
-                                        const float* gru_bias, const float* combine_bias,
-                                        const float* seed_in_bias, const float* seed_out_bias,
-                                        const float* gru_input, const float* gru_input_bias,
-                                        const float* keys_values, const float* start,
-                                        FragmentB* fragments, float* biases, bf16* first_gates,
-                                        bf16* projection) {
+                                        const float* seed_in, const float* seed_out, const float* gru_bias,
+                                        const float* combine_bias, const float* seed_in_bias,
+                                        const float* seed_out_bias, const float* gru_input, const float* gru_input_bias,
+                                        const float* keys_values, const float* start, FragmentB* fragments,
+                                        float* biases, bf16* first_gates, bf16* projection) {
   constexpr i32 kGates = 3 * NDS_WIDTH * NDS_WIDTH, kKeysValues = 2 * NDS_WIDTH * NDS_WIDTH;
   const i32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const i32 thread = i32(blockIdx.x * blockDim.x + threadIdx.x), tile = thread / 32;
@@ -70,15 +68,13 @@ extern "C" __global__ void tile_weights(const float* gru, const float* query, co
   }
 }
 
-// From the customers' embeddings (B, N, D), projected (B, N, 5 D) gates, keys and values, nodes (B,
-// N + 1, inputs) and routes (B, N + 1): `key_values`, by head, keys and then values for every 16
-// customers; `pointers`, for every 32 customers and 16 channels the first 16 customers, then the
-// others; `customer_info`. A block per 16 customers of an instance, a warp per 16 channels; padding
-// beyond customer N is zero.
-extern "C" __global__ void tile_customers(const bf16* embeddings, const bf16* projected,
-                                          const float* nodes, const i64* routes, i32 customers,
-                                          i32 groups, i32 inputs, FragmentB* key_values,
-                                          FragmentB* pointers, CustomerInfo* customer_info) {
+// From the customers' embeddings (B, N, D), projected (B, N, 5 D) gates, keys and values, nodes (B, N + 1, inputs) and
+// routes (B, N + 1): `key_values`, by head, keys and then values for every 16 customers; `pointers`, for every 32
+// customers and 16 channels the first 16 customers, then the others; `customer_info`. A block per 16 customers of an
+// instance, a warp per 16 channels; padding beyond customer N is zero.
+extern "C" __global__ void tile_customers(const bf16* embeddings, const bf16* projected, const float* nodes,
+                                          const i64* routes, i32 customers, i32 groups, i32 inputs,
+                                          FragmentB* key_values, FragmentB* pointers, CustomerInfo* customer_info) {
   constexpr i32 kProjected = 5 * NDS_WIDTH;
   const i32 lane = threadIdx.x % 32, tile = threadIdx.x / 32, g = lane / 4, t = lane % 4;
   const i32 b = i32(blockIdx.x) / groups, group = i32(blockIdx.x) % groups, from = group * 16;
@@ -96,8 +92,7 @@ extern "C" __global__ void tile_customers(const bf16* embeddings, const bf16* pr
     return two;
   };
   auto fragment = [&](const bf16* rows, i32 width, i32 customer, i32 channel) {
-    return FragmentB{{channel_pair(rows, width, customer, channel),
-                      channel_pair(rows, width, customer, channel + 8),
+    return FragmentB{{channel_pair(rows, width, customer, channel), channel_pair(rows, width, customer, channel + 8),
                       channel_pair(rows, width, customer + 8, channel),
                       channel_pair(rows, width, customer + 8, channel + 8)}};
   };
@@ -114,8 +109,7 @@ extern "C" __global__ void tile_customers(const bf16* embeddings, const bf16* pr
     const i64 node = i64(b) * (customers + 1) + customer + 1;
     CustomerInfo info{0.0f, 0.0f, -1.0f, 0.0f};
     if (customer < customers)
-      info =
-          CustomerInfo{nodes[node * inputs], nodes[node * inputs + 1], float(routes[node]), 0.0f};
+      info = CustomerInfo{nodes[node * inputs], nodes[node * inputs + 1], float(routes[node]), 0.0f};
     customer_info[(i64(b) * groups + group) * 16 + i32(threadIdx.x)] = info;
   }
 }

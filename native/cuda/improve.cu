@@ -1,17 +1,16 @@
-// K steps in sequence, a block per chain and a warp per insertion order. Most of the compile time
-// is for gap_registers.hpp: NDS_GAPS and NDS_BLINKS leave out what the call cannot need.
+// K steps in sequence, a block per chain and a warp per insertion order. Most of the compile time is for
+// gap_registers.hpp: NDS_GAPS and NDS_BLINKS leave out what the call cannot need.
 #include "workbench.hpp"
 
 using namespace nds;
 using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0>;
 
-// given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), the
-// sum over the launches of a call. The first launch begins at step 0.
+// given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), the sum over the launches
+// of a call. The first launch begins at step 0.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
-    improve_chains(const Plan* plan, const Instance* instances, const i32* problem_of,
-                   const i32* number, char* memory, Record* records, char* far_memory,
-                   const i32* given, const double* temperature, i32 steps, i32 from, i32 to,
-                   u64 seed, u64 iteration, u64 stop_at, i32* made) {
+    improve_chains(const Plan* plan, const Instance* instances, const i32* problem_of, const i32* number, char* memory,
+                   Record* records, char* far_memory, const i32* given, const double* temperature, i32 steps, i32 from,
+                   i32 to, u64 seed, u64 iteration, u64 stop_at, i32* made) {
   const i32 i = i32(blockIdx.x);
   if (made[i] == kFull) return;
   const Crew crew = crew_of_block<Crew>(stop_at);
@@ -19,9 +18,8 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
   Workbench bench(*plan, instances[problem_of[i]], store, far_memory, i, crew);
   const Recipe recipe = plan->recipe;
   const i32* removed = given ? given + i64(i) * steps * recipe.removals : nullptr;
-  const i32 done = improve<R, D>(bench.in, bench.chain, bench.work, recipe, removed,
-                                 temperature + i64(i) * steps, from, to,
-                                 chain_key(seed, iteration, number[i]), crew);
+  const i32 done = improve<R, D>(bench.in, bench.chain, bench.work, recipe, removed, temperature + i64(i) * steps, from,
+                                 to, chain_key(seed, iteration, number[i]), crew);
   bench.write_back(store, i);
   if (threadIdx.x == 0) made[i] = from == 0 || done == kFull ? done : made[i] + done;
 }

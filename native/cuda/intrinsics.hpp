@@ -1,5 +1,5 @@
-// Instructions that CUDA C++ has no function for. The emulator of the tests has a header of the
-// same name, which its include path finds first; this is the only place where the two differ.
+// Instructions that CUDA C++ has no function for. The emulator of the tests has a header of the same name, which its
+// include path finds first; this is the only place where the two differ.
 #pragma once
 #include "ndsvrp/lanes.hpp"
 
@@ -34,19 +34,17 @@ NDS_APPROXIMATE(fast_tanh, "tanh.approx.f32")
 NDS_FN float fast_rsqrt(float value) { return rsqrtf(value); }
 NDS_FN float saturate(float value) { return __saturatef(value); }
 
-// Four words that no kernel writes meanwhile. Volatile: where the compiler moves such a load up,
-// the kernel runs out of registers.
+// Four words that no kernel writes meanwhile. Volatile: where the compiler moves such a load up, the kernel runs out of
+// registers.
 template <class T> NDS_FN T load_read_only(const T* from) {
   T loaded;
   asm volatile("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(loaded.word[0]), "=r"(loaded.word[1]), "=r"(loaded.word[2]),
-                 "=r"(loaded.word[3])
+               : "=r"(loaded.word[0]), "=r"(loaded.word[1]), "=r"(loaded.word[2]), "=r"(loaded.word[3])
                : "l"(from));
   return loaded;
 }
 
-// The sign bits of two bytes of a word, each repeated in 16 bits: of the lower two bytes or the
-// upper two.
+// The sign bits of two bytes of a word, each repeated in 16 bits: of the lower two bytes or the upper two.
 NDS_FN u32 expand_signs(u32 word, bool upper) {
   u32 signs;
   if (upper)
@@ -68,12 +66,10 @@ NDS_FN void mma(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, const float (&
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%10, %11, %12, %13};"
       : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(d[0]), "f"(d[1]),
-        "f"(d[2]), "f"(d[3]));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(d[0]), "f"(d[1]), "f"(d[2]), "f"(d[3]));
 }
 
-// Four 8 x 8 matrices of bfloat16 from shared memory; lane l passes the address of row l % 8 of
-// matrix l / 8.
+// Four 8 x 8 matrices of bfloat16 from shared memory; lane l passes the address of row l % 8 of matrix l / 8.
 NDS_FN void load_matrices(u32 (&matrices)[4], const char* row, bool transposed) {
   const u32 at = u32(__cvta_generic_to_shared(row));
   if (transposed) {

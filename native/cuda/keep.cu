@@ -1,14 +1,14 @@
-// Carry out the best of K steps that evaluate.cu evaluated. Not in improve.cu, which takes long to
-// compile and is all that a search needs.
+// Carry out the best of K steps that evaluate.cu evaluated. Not in improve.cu, which takes long to compile and is all
+// that a search needs.
 #include "workbench.hpp"
 
 using namespace nds;
 
 // Carry out the first of the lowest deltas (chains, rollouts), if it is negative.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
-    keep_best(const Plan* plan, const Instance* instances, const i32* problem_of, const i32* number,
-              char* memory, Record* records, char* far_memory, const i32* given, const i64* deltas,
-              i32 rollouts, u64 seed, u64 iteration, i32* made) {
+    keep_best(const Plan* plan, const Instance* instances, const i32* problem_of, const i32* number, char* memory,
+              Record* records, char* far_memory, const i32* given, const i64* deltas, i32 rollouts, u64 seed,
+              u64 iteration, i32* made) {
   const i32 i = i32(blockIdx.x);
   if (made[i] == kFull) return;
   const i64* row = deltas + i64(i) * rollouts;

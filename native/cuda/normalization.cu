@@ -1,11 +1,11 @@
-// Instance normalisation of x + y: each channel over the nodes of an instance. Activations are
-// bfloat16 in memory, float32 in registers.
+// Instance normalisation of x + y: each channel over the nodes of an instance. Activations are bfloat16 in memory,
+// float32 in registers.
 #include "bf16.hpp"
 
 using namespace nds;
 
-// A row in shared memory, in float32. Halves are swapped in every other row, so that lanes that
-// write at the same time write to different banks.
+// A row in shared memory, in float32. Halves are swapped in every other row, so that lanes that write at the same time
+// write to different banks.
 NDS_FN float* half_of_row(char* rows, i32 row, i32 half) {
   const i32 at = (half ^ (row & 1)) * 16 + i32(threadIdx.x) % kRowLanes * 4;
   return reinterpret_cast<float*>(rows) + i64(row) * kBlockChannels + at;
@@ -32,13 +32,13 @@ NDS_FN void sum_of(const Rows& rows, float (&sum)[8]) {
   add(rows.y, sum);
 }
 
-// x, y: (B, nodes, width); out: (B, nodes - skip, width), without the first `skip` nodes; means,
-// scales: (B, width), a scale is 1 / standard deviation. kept: whether x + y is kept in shared
-// memory, (nodes, kBlockChannels) float32, or computed twice.
+// x, y: (B, nodes, width); out: (B, nodes - skip, width), without the first `skip` nodes; means, scales: (B, width), a
+// scale is 1 / standard deviation. kept: whether x + y is kept in shared memory, (nodes, kBlockChannels) float32, or
+// computed twice.
 extern "C" __global__ void __launch_bounds__(kThreads, 3)
-    norm_forward(const bf16* __restrict__ x, const bf16* __restrict__ y,
-                 const float* __restrict__ weight, const float* __restrict__ bias, bf16* out,
-                 float* means, float* scales, i32 nodes, i32 width, i32 skip, i32 kept) {
+    norm_forward(const bf16* __restrict__ x, const bf16* __restrict__ y, const float* __restrict__ weight,
+                 const float* __restrict__ bias, bf16* out, float* means, float* scales, i32 nodes, i32 width, i32 skip,
+                 i32 kept) {
   const Slice slice(width);
   const i64 at = slice.instance * nodes * width + slice.channel;
   const auto load_rows = [&](i32 row) {
@@ -87,15 +87,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   }
 }
 
-// gradient: (B, nodes - skip, width) of `out`; to: (B, nodes, width), the gradient of x, which is
-// also that of y; parts: (2, B, width), gradients of weight and bias per instance. kept: whether
-// shared memory keeps (nodes, kBlockChannels) float32 normalised values, then as many bfloat16
-// gradients.
+// gradient: (B, nodes - skip, width) of `out`; to: (B, nodes, width), the gradient of x, which is also that of y;
+// parts: (2, B, width), gradients of weight and bias per instance. kept: whether shared memory keeps (nodes,
+// kBlockChannels) float32 normalised values, then as many bfloat16 gradients.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    norm_backward(const bf16* __restrict__ gradient, const bf16* __restrict__ x,
-                  const bf16* __restrict__ y, const float* __restrict__ weight,
-                  const float* __restrict__ means, const float* __restrict__ scales, bf16* to,
-                  float* parts, i32 batch, i32 nodes, i32 width, i32 skip, i32 kept) {
+    norm_backward(const bf16* __restrict__ gradient, const bf16* __restrict__ x, const bf16* __restrict__ y,
+                  const float* __restrict__ weight, const float* __restrict__ means, const float* __restrict__ scales,
+                  bf16* to, float* parts, i32 batch, i32 nodes, i32 width, i32 skip, i32 kept) {
   const Slice slice(width);
   const i64 at = slice.instance * nodes * width + slice.channel;
   const bf16* from = gradient + slice.instance * (nodes - skip) * width + slice.channel;
@@ -104,8 +102,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   };
   const auto load_rows = [&](i32 row) {
     const Bf16x8 given = row >= skip ? load(from + i64(row - skip) * width) : Bf16x8{};
-    return RowsAndGradient{{load(x + at + i64(row) * width), load(y + at + i64(row) * width)},
-                           given};
+    return RowsAndGradient{{load(x + at + i64(row) * width), load(y + at + i64(row) * width)}, given};
   };
   char* rows = shared_memory() + kSumBytes;
   Bf16x8* gradients = reinterpret_cast<Bf16x8*>(rows + i64(nodes) * kBlockChannels * 4);

@@ -19,9 +19,8 @@ NDS_FN u32 seed_of(const Words& words, i32 rollout, i32 rollouts, i32 bits) {
 
 // A thread per uniform number; the first threads also compute a seed vector each.
 // seeds: (count, rollouts, bits) of 0 and 1; uniforms: (count, rollouts, removals) in [0, 1).
-extern "C" __global__ void rollout_random(u64 first, u64 first_key, u64 second_key, i32 count,
-                                          i32 rollouts, i32 removals, i32 bits, float* seeds,
-                                          float* uniforms) {
+extern "C" __global__ void rollout_random(u64 first, u64 first_key, u64 second_key, i32 count, i32 rollouts,
+                                          i32 removals, i32 bits, float* seeds, float* uniforms) {
   const i64 i = i64(blockIdx.x) * blockDim.x + threadIdx.x;
   const i32 each = rollouts * removals;
   if (i < i64(count) * each) {

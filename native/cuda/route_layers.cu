@@ -1,5 +1,5 @@
-// Layers that read the current solution: message passing along routes and tour encoding. Their
-// matrix products come first, so that what remains is to gather and to add rows.
+// Layers that read the current solution: message passing along routes and tour encoding. Their matrix products come
+// first, so that what remains is to gather and to add rows.
 #include "bf16.hpp"
 
 using namespace nds;
@@ -7,12 +7,10 @@ using namespace nds;
 // --- message passing -----------------------------------------------------------------------------
 
 // ReLU(first part + bias + second part of the previous node + third part of the next node).
-// parts: (B, nodes, 3 width), previous, next: (B, nodes), out: (B, nodes, width). A thread per 8
-// numbers.
+// parts: (B, nodes, 3 width), previous, next: (B, nodes), out: (B, nodes, width). A thread per 8 numbers.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    message_forward(const bf16* __restrict__ parts, const float* __restrict__ bias,
-                    const i64* __restrict__ previous, const i64* __restrict__ next, bf16* out,
-                    i32 total, i32 nodes, i32 width) {
+    message_forward(const bf16* __restrict__ parts, const float* __restrict__ bias, const i64* __restrict__ previous,
+                    const i64* __restrict__ next, bf16* out, i32 total, i32 nodes, i32 width) {
   const i32 lanes = width / 8, at = i32(blockIdx.x) * kThreads + i32(threadIdx.x);
   if (at >= total * lanes) return;
   const i32 row = at / lanes, channel = at % lanes * 8;
@@ -27,21 +25,19 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   store(out + i64(row) * width + channel, pack(value));
 }
 
-// gradient, result: (B, nodes, width) of `out` above; to: (B, nodes, 3 width), of `parts`; sums:
-// (B, width), of the bias per instance. A customer sends messages to its two neighbours, the depot
-// to all first, last and unserved customers. kept: whether shared memory keeps (nodes,
-// kBlockChannels) bfloat16 gradients.
+// gradient, result: (B, nodes, width) of `out` above; to: (B, nodes, 3 width), of `parts`; sums: (B, width), of the
+// bias per instance. A customer sends messages to its two neighbours, the depot to all first, last and unserved
+// customers. kept: whether shared memory keeps (nodes, kBlockChannels) bfloat16 gradients.
 extern "C" __global__ void __launch_bounds__(kThreads)
     message_backward(const bf16* __restrict__ gradient, const bf16* __restrict__ result,
-                     const i64* __restrict__ previous, const i64* __restrict__ next, bf16* to,
-                     float* sums, i32 nodes, i32 width, i32 kept) {
+                     const i64* __restrict__ previous, const i64* __restrict__ next, bf16* to, float* sums, i32 nodes,
+                     i32 width, i32 kept) {
   const Slice slice(width);
   const i32 part = i32(threadIdx.x) % kRowLanes;
   const i64 at = slice.instance * nodes * width + slice.channel;
   Bf16x8* rows = reinterpret_cast<Bf16x8*>(shared_memory() + kSumBytes);
   const auto gradient_at = [&](i32 row) {
-    return relu_gradient(load(gradient + at + i64(row) * width),
-                         load(result + at + i64(row) * width));
+    return relu_gradient(load(gradient + at + i64(row) * width), load(result + at + i64(row) * width));
   };
   bf16* target = to + slice.instance * nodes * 3 * width + slice.channel;
   float totals[24] = {};
@@ -67,8 +63,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       float depot[2][8];
       unrolled<8>([&](i32 i) {
         sums[slice.instance * width + slice.channel + i] = all[part * 8 + i];
-        depot[0][i] = all[kBlockChannels + part * 8 + i],
-        depot[1][i] = all[2 * kBlockChannels + part * 8 + i];
+        depot[0][i] = all[kBlockChannels + part * 8 + i], depot[1][i] = all[2 * kBlockChannels + part * 8 + i];
       });
       store(here + width, pack(depot[0]));
       store(here + 2 * width, pack(depot[1]));
@@ -87,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // --- tours ---------------------------------------------------------------------------------------
 
-// Call use(customer, load(customer)) for the customers of a route from `node` on. kRowsAhead rows
-// are loaded before the first of them is used.
+// Call use(customer, load(customer)) for the customers of a route from `node` on. kRowsAhead rows are loaded before the
+// first of them is used.
 NDS_FN void along_route(const i32* after, i32 node, auto load, auto use) {
   while (node != 0) {
     i32 customer[kRowsAhead], count = 0;
@@ -104,11 +99,11 @@ NDS_FN void along_route(const i32* after, i32 node, auto load, auto use) {
   }
 }
 
-// Computes for every route the sum (or mean) of the rows that `load_summand` returns, then calls
-// finish(customer, load_own(customer), sum) for each of its customers. Lanes that share a row
-// follow the route together and load a few customers at once.
-NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next, const i64* route,
-                        i32 nodes, i32 mean, auto load_summand, auto load_own, auto finish) {
+// Computes for every route the sum (or mean) of the rows that `load_summand` returns, then calls finish(customer,
+// load_own(customer), sum) for each of its customers. Lanes that share a row follow the route together and load a few
+// customers at once.
+NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next, const i64* route, i32 nodes, i32 mean,
+                        auto load_summand, auto load_own, auto finish) {
   i32* after = reinterpret_cast<i32*>(shared_memory() + kSumBytes);
   i32 *heads = after + nodes, *count = heads + nodes;
   if (threadIdx.x == 0) *count = 0;
@@ -128,18 +123,16 @@ NDS_FN void over_routes(const Slice& slice, const i64* previous, const i64* next
     });
     const float factor = mean ? 1.0f / float(size) : 1.0f;
     unrolled<8>([&](i32 i) { sum[i] *= factor; });
-    along_route(after, heads[r], load_own,
-                [&](i32 customer, const Bf16x8& own) { finish(customer, own, sum); });
+    along_route(after, heads[r], load_own, [&](i32 customer, const Bf16x8& own) { finish(customer, own, sum); });
   }
 }
 
-// ReLU(first part + bias + mean (or sum) of the second part over the route, 0 for unserved
-// customers). parts: (B, nodes, 2 width); previous, next, route: (B, nodes); out: (B, nodes,
-// width). Shared memory: (2 nodes + 1) int32.
+// ReLU(first part + bias + mean (or sum) of the second part over the route, 0 for unserved customers). parts: (B,
+// nodes, 2 width); previous, next, route: (B, nodes); out: (B, nodes, width). Shared memory: (2 nodes + 1) int32.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    tour_forward(const bf16* __restrict__ parts, const float* __restrict__ bias,
-                 const i64* __restrict__ previous, const i64* __restrict__ next,
-                 const i64* __restrict__ route, bf16* out, i32 nodes, i32 width, i32 mean) {
+    tour_forward(const bf16* __restrict__ parts, const float* __restrict__ bias, const i64* __restrict__ previous,
+                 const i64* __restrict__ next, const i64* __restrict__ route, bf16* out, i32 nodes, i32 width,
+                 i32 mean) {
   const Slice slice(width);
   const bf16* target = parts + slice.instance * nodes * 2 * width + slice.channel;
   bf16* to = out + slice.instance * nodes * width + slice.channel;
@@ -153,22 +146,20 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     store(to + i64(row) * width, pack(value));
   };
   over_routes(
-      slice, previous, next, route, nodes, mean,
-      [&](i32 row) { return load(target + i64(row) * 2 * width + width); }, own, finish);
+      slice, previous, next, route, nodes, mean, [&](i32 row) { return load(target + i64(row) * 2 * width + width); },
+      own, finish);
   const float zeros[8] = {};
   for (i32 row = slice.row; row < nodes; row += kPassRows) {
     if (route[slice.instance * nodes + row] < 0) finish(row, own(row), zeros);
   }
 }
 
-// gradient, result: (B, nodes, width) of `out` above; to: (B, nodes, 2 width), of `parts`; sums:
-// (B, width), of the bias per instance. The gradient of the second part is again a mean (or sum)
-// over the route, of gradients.
+// gradient, result: (B, nodes, width) of `out` above; to: (B, nodes, 2 width), of `parts`; sums: (B, width), of the
+// bias per instance. The gradient of the second part is again a mean (or sum) over the route, of gradients.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    tour_backward(const bf16* __restrict__ gradient, const bf16* __restrict__ result,
-                  const i64* __restrict__ previous, const i64* __restrict__ next,
-                  const i64* __restrict__ route, bf16* to, float* sums, i32 nodes, i32 width,
-                  i32 mean) {
+    tour_backward(const bf16* __restrict__ gradient, const bf16* __restrict__ result, const i64* __restrict__ previous,
+                  const i64* __restrict__ next, const i64* __restrict__ route, bf16* to, float* sums, i32 nodes,
+                  i32 width, i32 mean) {
   const Slice slice(width);
   const i64 at = slice.instance * nodes * width + slice.channel;
   bf16* target = to + slice.instance * nodes * 2 * width + slice.channel;
@@ -178,19 +169,17 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const i64 here = at + i64(row) * width;
     const Bf16x8 own = relu_gradient(load(gradient + here), load(result + here));
     store(target + i64(row) * 2 * width, own);
-    if (route[slice.instance * nodes + row] < 0)
-      store(target + i64(row) * 2 * width + width, Bf16x8{});
+    if (route[slice.instance * nodes + row] < 0) store(target + i64(row) * 2 * width + width, Bf16x8{});
     add(own, totals);
   }
   const float* all = sum_over_rows<1>(totals);  // synchronises: all rows are written
   if (i32(threadIdx.x) < kBlockChannels) {
-    const i32 channel =
-        i32(blockIdx.x) % (width / kBlockChannels) * kBlockChannels + i32(threadIdx.x);
+    const i32 channel = i32(blockIdx.x) % (width / kBlockChannels) * kBlockChannels + i32(threadIdx.x);
     sums[slice.instance * width + channel] = all[threadIdx.x];
   }
   over_routes(
-      slice, previous, next, route, nodes, mean,
-      [&](i32 row) { return load(target + i64(row) * 2 * width); }, [](i32) { return Bf16x8{}; },
+      slice, previous, next, route, nodes, mean, [&](i32 row) { return load(target + i64(row) * 2 * width); },
+      [](i32) { return Bf16x8{}; },
       [&](i32 row, const Bf16x8&, const float (&tour)[8]) {
         store(target + i64(row) * 2 * width + width, pack(tour));
       });

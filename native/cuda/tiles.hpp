@@ -1,5 +1,5 @@
-// Matrix tiles of bfloat16 as tensor cores take them, spread over a warp. Of every 8 x 8 part, lane
-// l holds row l / 4 and columns 2 (l % 4) and the next; a word holds two neighbours of a row.
+// Matrix tiles of bfloat16 as tensor cores take them, spread over a warp. Of every 8 x 8 part, lane l holds row l / 4
+// and columns 2 (l % 4) and the next; a word holds two neighbours of a row.
 #pragma once
 #include "bf16.hpp"
 
@@ -12,21 +12,19 @@ struct Accumulator {
   float at[2][4];  // [columns 0-7 or 8-15][row l / 4: two columns, row l / 4 + 8: two columns]
 };
 
-// Rows of 16 bfloat16 in shared memory. The halves of a row are swapped in every other group of
-// four rows, so that the same half of eight consecutive rows lies in different banks.
+// Rows of 16 bfloat16 in shared memory. The halves of a row are swapped in every other group of four rows, so that the
+// same half of eight consecutive rows lies in different banks.
 struct SharedRows {
   char* at;
 
-  NDS_FN char* half(i32 row, i32 number) const {
-    return at + row * 32 + ((number ^ (row >> 2 & 1)) << 4);
-  }
+  NDS_FN char* half(i32 row, i32 number) const { return at + row * 32 + ((number ^ (row >> 2 & 1)) << 4); }
   NDS_FN void put(i32 row, i32 number, const Bf16x8& values) const {
     *reinterpret_cast<Bf16x8*>(half(row, number)) = values;
   }
 };
 
-// 16 rows from `row` on as an operand: as A (rows x 16); as B (rows x 16); as B transposed (16 x
-// rows). Words 0 and 1 of B are its columns 0-7, words 2 and 3 its columns 8-15.
+// 16 rows from `row` on as an operand: as A (rows x 16); as B (rows x 16); as B transposed (16 x rows). Words 0 and 1
+// of B are its columns 0-7, words 2 and 3 its columns 8-15.
 NDS_FN Bf16x8 load_fragment(const char* row, bool transposed) {
   Bf16x8 fragment;
   load_matrices(fragment.word, row, transposed);

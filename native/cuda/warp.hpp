@@ -6,8 +6,8 @@
 
 namespace nds::inline NDS_ISA {
 
-// Wait for all threads of the block. NVVM 13.0 moved loads of the crew's state across __syncthreads
-// (keep_best with drafts in global memory, which then hung): the asm statements prevent that.
+// Wait for all threads of the block. NVVM 13.0 moved loads of the crew's state across __syncthreads (keep_best with
+// drafts in global memory, which then hung): the asm statements prevent that.
 NDS_FN void sync_block() {
   asm volatile("" ::: "memory");
   __syncthreads();
@@ -44,8 +44,7 @@ struct Warp {
       tied = __ballot_sync(kAll, same && mine.stop == stop);
     }
     const i32 winner = __ffs(int(tied)) - 1;
-    return Choice{cost, from(mine.route, winner), from(mine.stop, winner),
-                  from(mine.segment, winner)};
+    return Choice{cost, from(mine.route, winner), from(mine.stop, winner), from(mine.segment, winner)};
   }
   NDS_FN i32 least_of(i32 value) const { return __reduce_min_sync(kAll, value); }
   NDS_FN i32 most_of(i32 value) const { return __reduce_max_sync(kAll, value); }
@@ -57,9 +56,7 @@ struct Warp {
     return value;
   }
   // Floats that are not negative are in the order of their bits.
-  NDS_FN float least_of(float value) const {
-    return __int_as_float(least_of(__float_as_int(value)));
-  }
+  NDS_FN float least_of(float value) const { return __int_as_float(least_of(__float_as_int(value))); }
   NDS_FN float most_of(float value) const { return __int_as_float(most_of(__float_as_int(value))); }
   NDS_FN i64 sum(i64 value) const {
     for (i32 step = 16; step > 0; step /= 2) value += __shfl_xor_sync(kAll, value, step);

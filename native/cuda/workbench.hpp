@@ -10,8 +10,8 @@ struct Workbench {
   Solution home;  // the solution in global memory
   Workspace work;
 
-  NDS_FN Workbench(const Plan& plan, const Instance& given, const Store& store, char* far_memory,
-                   i32 i, const auto& crew)
+  NDS_FN Workbench(const Plan& plan, const Instance& given, const Store& store, char* far_memory, i32 i,
+                   const auto& crew)
       : in(given) {
     Stops spare;
     chain = chain_at(plan, store, i, spare);

@@ -8,8 +8,7 @@
 #include "keep.cu"
 
 // Returns 0, or 1 if there is no such kernel. Arguments are numbers and addresses.
-extern "C" __attribute__((visibility("default"))) int emulate(const char* name, int grid,
-                                                              int threads, unsigned shared,
+extern "C" __attribute__((visibility("default"))) int emulate(const char* name, int grid, int threads, unsigned shared,
                                                               const unsigned long long* words) {
 #define NDS_KERNEL(kernel) \
   if (!std::strcmp(name, #kernel)) return launch(kernel, grid, threads, shared, words), 0

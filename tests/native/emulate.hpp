@@ -1,5 +1,5 @@
-// The part of CUDA that the kernels use, on a CPU: a thread is a fiber, blocks run in sequence. For
-// tests without a GPU; see fibers.hpp.
+// The part of CUDA that the kernels use, on a CPU: a thread is a fiber, blocks run in sequence. For tests without a
+// GPU; see fibers.hpp.
 #pragma once
 #define __CUDACC__
 #define __global__
@@ -29,11 +29,7 @@ struct Block {
   Meeting all;
 
   Block(i32 number, i32 count, i32 threads)
-      : number(number),
-        count(count),
-        threads(threads),
-        fibers(threads),
-        warps((threads + 31) / 32) {
+      : number(number), count(count), threads(threads), fibers(threads), warps((threads + 31) / 32) {
     for (i32 w = 0; w < i32(warps.size()); ++w) {
       warps[w].members = std::min(32, threads - 32 * w);
       for (auto& table : warps[w].table) table.resize(32);
@@ -55,19 +51,16 @@ inline const std::vector<Meeting::Slot>& bring(u32 mask, i32 kind, i64 value) {
 }
 inline i32 lane_now() { return block->fibers.now() % 32; }
 
-// Call a kernel in every thread of every block. Shared memory is undefined at first, and bytes
-// beyond it must not be written.
-template <class... A>
-void launch(void (*kernel)(A...), i32 grid, i32 threads, u32 shared, const u64* words) {
+// Call a kernel in every thread of every block. Shared memory is undefined at first, and bytes beyond it must not be
+// written.
+template <class... A> void launch(void (*kernel)(A...), i32 grid, i32 threads, u32 shared, const u64* words) {
   if (shared > kSharedBytes) std::abort();
   for (i32 b = 0; b < grid; ++b) {
     std::memset(memory, 0xa5, std::min(shared + 4096, kSharedBytes));
     Block here(b, grid, threads);
     block = &here;
     here.fibers.run([&](i32) {
-      [&]<std::size_t... I>(std::index_sequence<I...>) {
-        kernel((A)(words[I])...);
-      }(std::index_sequence_for<A...>());
+      [&]<std::size_t... I>(std::index_sequence<I...>) { kernel((A)(words[I])...); }(std::index_sequence_for<A...>());
     });
     for (u32 i = shared; i < std::min(shared + 4096, kSharedBytes); ++i) {
       if (memory[i] == char(0xa5)) continue;

@@ -1,5 +1,5 @@
-// Lanes on a CPU, for tests: every lane is a fiber. Fibers wait for each other at collectives and
-// continue in random order, so that a missing sync has the effects that it would have on a GPU.
+// Lanes on a CPU, for tests: every lane is a fiber. Fibers wait for each other at collectives and continue in random
+// order, so that a missing sync has the effects that it would have on a GPU.
 #pragma once
 #include <ucontext.h>
 
@@ -12,8 +12,8 @@
 
 namespace nds::inline NDS_ISA {
 
-// A collective of fibers. Their values are in one of two tables by turns: when a table is used
-// again, all fibers have read it.
+// A collective of fibers. Their values are in one of two tables by turns: when a table is used again, all fibers have
+// read it.
 struct Meeting {
   struct Slot {
     i64 value[2];
@@ -38,8 +38,7 @@ class Fibers {
       fiber.context.uc_stack.ss_size = kStack;
       fiber.context.uc_link = nullptr;
       const u64 self = reinterpret_cast<u64>(this);
-      makecontext(&fiber.context, reinterpret_cast<void (*)()>(enter), 3, u32(self >> 32),
-                  u32(self), i);
+      makecontext(&fiber.context, reinterpret_cast<void (*)()>(enter), 3, u32(self >> 32), u32(self), i);
       ready_.push_back(i);
     }
     for (i32 left = count; left > 0;) {

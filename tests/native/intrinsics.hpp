@@ -10,9 +10,7 @@ NDS_FN u32 round_to_bf16(float value) {  // to nearest, ties to even
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffu;
   return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
 }
-NDS_FN u32 to_bf16x2(float low, float high) {
-  return round_to_bf16(low) | round_to_bf16(high) << 16;
-}
+NDS_FN u32 to_bf16x2(float low, float high) { return round_to_bf16(low) | round_to_bf16(high) << 16; }
 NDS_FN float fast_exp2(float exponent) { return std::exp2(exponent); }
 NDS_FN float fast_log2(float value) { return std::log2(value); }
 NDS_FN float fast_reciprocal(float value) { return 1.0f / value; }
@@ -33,9 +31,7 @@ struct Operands {
   u32 a[4], b[2];
 };
 inline Operands operands[32][2][32];
-inline float bf16_at(u32 word, i32 number) {
-  return __int_as_float(i32(word >> 16 * number << 16));
-}
+inline float bf16_at(u32 word, i32 number) { return __int_as_float(i32(word >> 16 * number << 16)); }
 
 inline void mma_accumulate(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   const i32 warp = block->fibers.now() / 32, lane = lane_now();

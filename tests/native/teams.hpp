@@ -30,12 +30,10 @@ template <i32 Width> struct FiberLanes {
   void sync() const { bring(0); }
   bool time_is_up() const { return bring(1, *stop)[0].value[0] != 0; }
   Choice best(const Choice& mine) const {
-    const auto& all =
-        bring(2, i64(mine.cost) << 32 | u32(mine.route), i64(mine.stop) << 32 | u32(mine.segment));
+    const auto& all = bring(2, i64(mine.cost) << 32 | u32(mine.route), i64(mine.stop) << 32 | u32(mine.segment));
     Choice best = mine;
     for (const Slot& slot : all) {
-      const Choice other{i32(slot.value[0] >> 32), i32(slot.value[0]), i32(slot.value[1] >> 32),
-                         i32(slot.value[1])};
+      const Choice other{i32(slot.value[0] >> 32), i32(slot.value[0]), i32(slot.value[1] >> 32), i32(slot.value[1])};
       if (before(other, best)) best = other;
     }
     return best;
@@ -80,8 +78,7 @@ template <i32 Width> struct FiberLanes {
   MaxPlus up_to(const MaxPlus& mine) const {
     const auto& all = bring(9, mine.a, mine.b);
     MaxPlus f{i32(all[0].value[0]), i32(all[0].value[1])};
-    for (i32 i = 1; i <= lane; ++i)
-      f = then(f, MaxPlus{i32(all[i].value[0]), i32(all[i].value[1])});
+    for (i32 i = 1; i <= lane; ++i) f = then(f, MaxPlus{i32(all[i].value[0]), i32(all[i].value[1])});
     return f;
   }
 
@@ -112,8 +109,7 @@ struct FiberCrew {
 };
 
 // Run the call once per lane, each with its own numbers and the arrays of all.
-template <class Call>
-auto with_crew(Chain& chain, Workspace* work, i32 orders, const volatile i32* stop, Call call) {
+template <class Call> auto with_crew(Chain& chain, Workspace* work, i32 orders, const volatile i32* stop, Call call) {
   const i32 teams = least(kTeamsHere, orders), count = teams * kFiberLanes;
   Fibers fibers(count);
   std::vector<Meeting> meetings(teams + 1);
@@ -128,8 +124,7 @@ auto with_crew(Chain& chain, Workspace* work, i32 orders, const volatile i32* st
   std::vector<Result> results(count);
   fibers.run([&](i32 i) {
     const i32 team = i / kFiberLanes, base = team * kFiberLanes;
-    const FiberCrew crew{
-        {i - base, &fibers, &meetings[team], base, stop}, team, teams, &fibers, &meetings[teams]};
+    const FiberCrew crew{{i - base, &fibers, &meetings[team], base, stop}, team, teams, &fibers, &meetings[teams]};
     results[i] = call(chains[i], works[i], crew);
   });
   for (const Result& result : results) {

@@ -4,8 +4,7 @@
 
 namespace nds {
 
-// Lengths and travel times from the stop before a position to the customer, and on to the stop
-// after it.
+// Lengths and travel times from the stop before a position to the customer, and on to the stop after it.
 struct Ways {
   i32 to, from, time_to, time_from;
 };
@@ -33,11 +32,9 @@ template <class Self> struct AnyRule {
     NDS_FN Probe(const Instance&, i32) {}
     // Whether the route can take the customer at any position.
     NDS_FN static bool fits_route(const auto& /* route */) { return true; }
-    // Whether a position can: (route, prefix of the stop before, suffix of the stop after, ways,
-    // increase of the route's length).
-    NDS_FN static bool fits_position(const auto&, const auto&, const auto&, const Ways&, i32) {
-      return true;
-    }
+    // Whether a position can: (route, prefix of the stop before, suffix of the stop after, ways, increase of the
+    // route's length).
+    NDS_FN static bool fits_position(const auto&, const auto&, const auto&, const Ways&, i32) { return true; }
     // Change the route's numbers by the insertion.
     NDS_FN static void extend(auto& /* route */, i32 /* increase of its length */) {}
   };
@@ -49,23 +46,21 @@ template <class Self> struct AnyRule {
   NDS_FN static void end(const Instance&, auto& /* suffix */) {}
   // Compute the state of a route: (in, distance, stops, first stop, customers, route, lanes).
   NDS_FN static void refresh(const Instance&, const auto&, const auto&, i32, i32, auto&, auto) {}
-  // The same after an insertion as stop p; `extend` changed the route's numbers before: (in,
-  // distance, stops, first stop, customers, p, lanes).
+  // The same after an insertion as stop p; `extend` changed the route's numbers before: (in, distance, stops, first
+  // stop, customers, p, lanes).
   NDS_FN static void inserted(const Instance&, const auto&, const auto&, i32, i32, i32, auto) {}
   // Whether a refreshed route is feasible: (in, stops, first stop, customers, route, lanes).
-  NDS_FN static bool feasible(const Instance&, const auto&, i32, i32, const auto&, auto) {
-    return true;
-  }
+  NDS_FN static bool feasible(const Instance&, const auto&, i32, i32, const auto&, auto) { return true; }
 
   // Cost of leaving customer c unserved, and the limit below which it is inserted instead.
   NDS_FN static i64 prize(const Instance&, i32) { return 0; }
   NDS_FN static i32 limit(const Instance&, i32) { return kNever; }
-  // Whether to open a route for a customer without a position: (in, routes, whether it fits there,
-  // whether that costs less than the limit, a function that draws).
+  // Whether to open a route for a customer without a position: (in, routes, whether it fits there, whether that costs
+  // less than the limit, a function that draws).
   NDS_FN static bool opens(const Instance&, i32, bool, bool, auto) { return true; }
-  // Note that all customers are unserved: (in, solution, lanes); that customer c of each lane is
-  // served, if it is there: (in, solution, stops, c, there, lanes); that customers of a list are
-  // unserved: (in, solution, list, count, lanes).
+  // Note that all customers are unserved: (in, solution, lanes); that customer c of each lane is served, if it is
+  // there: (in, solution, stops, c, there, lanes); that customers of a list are unserved: (in, solution, list, count,
+  // lanes).
   NDS_FN static void clear(const Instance&, auto&, auto) {}
   NDS_FN static void serve(const Instance&, auto&, const i32*, i32, bool, auto) {}
   NDS_FN static void leave(const Instance&, auto&, const i32*, i32, auto) {}
@@ -78,8 +73,8 @@ template <class... Rule> struct Rules {
   template <class T> struct Node : Rule::template Node<T>... {};
   template <class State> static constexpr i32 fields_of = i32(sizeof(State) / sizeof(i32));
   static constexpr i32 kRouteFields = (fields_of<typename Rule::template Route<i32>> + ...);
-  static constexpr i32 kStopFields = ((fields_of<typename Rule::template Prefix<i32>> +
-                                       fields_of<typename Rule::template Suffix<i32>>)+...);
+  static constexpr i32 kStopFields =
+      ((fields_of<typename Rule::template Prefix<i32>> + fields_of<typename Rule::template Suffix<i32>>)+...);
   static constexpr i32 kNodeFields = (fields_of<typename Rule::template Node<i32>> + ...);
   static constexpr bool uses_time = (Rule::uses_time || ...);
   static constexpr bool refreshes = (Rule::refreshes || ...);
@@ -93,12 +88,8 @@ template <class... Rule> struct Rules {
 
   struct Probe : Rule::Probe... {
     NDS_FN Probe(const Instance& in, i32 c) : Rule::Probe(in, c)... {}
-    NDS_FN bool fits_route(const auto& route) const {
-      return (Rule::Probe::fits_route(route) & ...);
-    }
-    NDS_FN bool fits_position(const auto&... a) const {
-      return (Rule::Probe::fits_position(a...) & ...);
-    }
+    NDS_FN bool fits_route(const auto& route) const { return (Rule::Probe::fits_route(route) & ...); }
+    NDS_FN bool fits_position(const auto&... a) const { return (Rule::Probe::fits_position(a...) & ...); }
     NDS_FN void extend(auto& route, i32 cost) const { (Rule::Probe::extend(route, cost), ...); }
   };
 
@@ -114,8 +105,8 @@ template <class... Rule> struct Rules {
     ((limit = least(limit, Rule::limit(in, c))), ...);
     return limit;
   }
-  NDS_FN static bool opens(const Instance& in, const Probe& probe, i32 c, i32 routes,
-                           const Ways& ways, i32 limit, auto coin) {
+  NDS_FN static bool opens(const Instance& in, const Probe& probe, i32 c, i32 routes, const Ways& ways, i32 limit,
+                           auto coin) {
     const bool alone = in.alone == nullptr || in.alone[c] != 0;
     const bool fits = alone && probe.fits_route(Route<i32>{});
     return (Rule::opens(in, routes, fits, ways.to + ways.from < limit, coin) && ...);

@@ -12,8 +12,8 @@ NDS_FN float root(float v) { return __builtin_sqrtf(v); }
 NDS_FN double root(double v) { return __builtin_sqrt(v); }
 #endif
 
-// The same for lengths in ticks, which do not depend on roots of less than 2^-100: what a GPU
-// computes for larger numbers, without the test for small ones.
+// The same for lengths in ticks, which do not depend on roots of less than 2^-100: what a GPU computes for larger
+// numbers, without the test for small ones.
 NDS_FN float quick_root(float v) {
 #if defined(__NVCC__) || defined(__CUDACC_RTC__)
   float inverse;
@@ -49,14 +49,10 @@ struct FloatPoints : Points<float> {
   NDS_FN explicit FloatPoints(const Instance& in) : Points{in.x, in.y}, scale(in.scale) {}
   // Arrays of the instance, by node, that lengths and bounds are computed from.
   NDS_FN static void each_input(Instance& in, auto call) { call(in.x), call(in.y); }
-  NDS_FN i32 length(i32 a, i32 b) const {
-    return i32(root(square(spot(a), spot(b))) * scale + 0.5f);
-  }
+  NDS_FN i32 length(i32 a, i32 b) const { return i32(root(square(spot(a), spot(b))) * scale + 0.5f); }
   NDS_FN i32 time(i32 a, i32 b) const { return length(a, b); }
   // The same by quick_root.
-  NDS_FN i32 length_between(const Spot& a, const Spot& b) const {
-    return i32(quick_root(square(a, b)) * scale + 0.5f);
-  }
+  NDS_FN i32 length_between(const Spot& a, const Spot& b) const { return i32(quick_root(square(a, b)) * scale + 0.5f); }
   NDS_FN bool quick() const { return scale <= 0x1p47f; }
 };
 
@@ -66,17 +62,11 @@ struct WholePoints : Points<double> {
   double scale, shift;
 
   NDS_FN explicit WholePoints(const Instance& in)
-      : Points{in.xd, in.yd},
-        scale(in.whole_scale),
-        shift(in.whole_shift) {}
-  NDS_FN static void each_input(Instance& in, auto call) {
-    call(in.x), call(in.y), call(in.xd), call(in.yd);
-  }
+      : Points{in.xd, in.yd}, scale(in.whole_scale), shift(in.whole_shift) {}
+  NDS_FN static void each_input(Instance& in, auto call) { call(in.x), call(in.y), call(in.xd), call(in.yd); }
   NDS_FN i32 length(i32 a, i32 b) const { return length_between(spot(a), spot(b)); }
   NDS_FN i32 time(i32 a, i32 b) const { return length(a, b); }
-  NDS_FN i32 length_between(const Spot& a, const Spot& b) const {
-    return i32(root(square(a, b)) * scale + shift);
-  }
+  NDS_FN i32 length_between(const Spot& a, const Spot& b) const { return i32(root(square(a, b)) * scale + shift); }
   NDS_FN static bool quick() { return true; }
 };
 

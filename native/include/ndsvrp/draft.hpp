@@ -8,8 +8,7 @@ constexpr i32 kSlack = 6;  // customers by which a copied route can grow before 
 
 // Make a segment for a route, not yet filled. Returns -1 if there is no room for it.
 template <class R>
-NDS_FN i32 new_segment(Draft& draft, i32 route, i32 size, const auto& state, bool all_routes,
-                       auto lanes) {
+NDS_FN i32 new_segment(Draft& draft, i32 route, i32 size, const auto& state, bool all_routes, auto lanes) {
   const i32 room = size + 2 + kSlack, index = draft.segments;
   if (draft.used + room > draft.room) {
     draft.full = 1;
@@ -28,8 +27,7 @@ NDS_FN i32 new_segment(Draft& draft, i32 route, i32 size, const auto& state, boo
 
 NDS_FN void forget(Draft& draft, bool all_routes, auto lanes) {
   if (all_routes) {
-    for (i32 i = lanes.lane; i < draft.segments; i += lanes.W)
-      draft.drafted[draft.segment[i].route] = 0;
+    for (i32 i = lanes.lane; i < draft.segments; i += lanes.W) draft.drafted[draft.segment[i].route] = 0;
   }
   draft.segments = 0;
 }
@@ -43,8 +41,8 @@ template <class R> struct Stripped {
 
 // Copy a route without its marked customers to stop `to` of the draft.
 template <class R>
-NDS_FN Stripped<R> strip_route(const Instance& in, const auto& d, const Solution& s,
-                               const Flag* mark, const Stops& at, i32 to, i32 route, auto lanes) {
+NDS_FN Stripped<R> strip_route(const Instance& in, const auto& d, const Solution& s, const Flag* mark, const Stops& at,
+                               i32 to, i32 route, auto lanes) {
   const i32 from = s.first[route], size = s.size[route];
   i32 kept = 0, last = 0;                  // customers kept so far, and the stop of the last one
   typename R::template Route<i32> lost{};  // this lane's share
@@ -96,12 +94,11 @@ NDS_FN i32 keep_marked(Workspace& work, i32 count, auto lanes) {
   return left;
 }
 
-// Draft the routes of the removed customers, without them. Unserved customers are only inserted.
-// Where the way by a customer is shorter than the direct one (a matrix, or rounding), its route may
-// be feasible only with it: then all customers of that route stay. Returns how many are removed.
+// Draft the routes of the removed customers, without them. Unserved customers are only inserted. Where the way by a
+// customer is shorter than the direct one (a matrix, or rounding), its route may be feasible only with it: then all
+// customers of that route stay. Returns how many are removed.
 template <class R>
-NDS_DEEP i32 strip(const Instance& in, const auto& d, const Solution& s, Workspace& work, i32 count,
-                   auto lanes) {
+NDS_DEEP i32 strip(const Instance& in, const auto& d, const Solution& s, Workspace& work, i32 count, auto lanes) {
   Draft& draft = work.stripped;
   draft.used = draft.full = draft.segments = draft.opened = draft.unserved_count = 0;
   draft.routes = s.routes;
@@ -154,8 +151,7 @@ NDS_DEEP i32 strip(const Instance& in, const auto& d, const Solution& s, Workspa
   return count;
 }
 
-template <class R>
-NDS_FN void copy_draft(Draft& to, const Draft& from, bool all_routes, auto lanes) {
+template <class R> NDS_FN void copy_draft(Draft& to, const Draft& from, bool all_routes, auto lanes) {
   forget(to, all_routes, lanes);
   lanes.sync();
   copy_stops<R>(to.at, 0, from.at, 0, from.used, lanes);
@@ -216,16 +212,15 @@ template <class R> NDS_FN void shift(const Stops& at, i32 p, i32 last, auto lane
 
 // Insert the probe's customer c at the chosen position.
 template <class R>
-NDS_FN void insert(const Instance& in, const auto& d, const Solution& s, Draft& draft,
-                   const typename R::Probe& probe, const Choice& choice, i32 c, auto lanes) {
+NDS_FN void insert(const Instance& in, const auto& d, const Solution& s, Draft& draft, const typename R::Probe& probe,
+                   const Choice& choice, i32 c, auto lanes) {
   i32 index = choice.segment;
   if (index < 0) {
     const i32 r = choice.route;
     lanes.sync();  // other lanes may still read which routes are drafted
     index = new_segment<R>(draft, r, s.size[r], R::route_at(s, r), true, lanes);
     if (index < 0) return;
-    copy_stops<R>(draft.at, draft.used - (s.size[r] + 2 + kSlack), s.at, s.first[r], s.size[r] + 2,
-                  lanes);
+    copy_stops<R>(draft.at, draft.used - (s.size[r] + 2 + kSlack), s.at, s.first[r], s.size[r] + 2, lanes);
     lanes.sync();
   }
   Segment& seg = draft.segment[index];

@@ -11,11 +11,7 @@ template <class R, class D> struct Candidate {
   typename D::Spot spot;
 
   NDS_FN Candidate(const Instance& in, const D& d, i32 c, i32 row)
-      : c(c),
-        row(row),
-        limit(R::limit(in, c)),
-        probe(in, c),
-        spot(d.spot(c)) {}
+      : c(c), row(row), limit(R::limit(in, c)), probe(in, c), spot(d.spot(c)) {}
 };
 
 // The chosen gap, and the route that the customer makes of it.
@@ -35,8 +31,8 @@ template <i32 Count> NDS_FN i32 least_in(const i32* values) {
   }
 }
 
-// What the lanes of a team hold of a draft: each has `Slots` slots for gaps of the stripped routes.
-// Fewer slots mean less work. No slot is asked whether it is in use, which keeps all lanes busy.
+// What the lanes of a team hold of a draft: each has `Slots` slots for gaps of the stripped routes. Fewer slots mean
+// less work. No slot is asked whether it is in use, which keeps all lanes busy.
 template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters {
   // The state of its route, of the stop before and of the stop after.
   struct Gap : R::template Route<i32>, R::template Prefix<i32>, R::template Suffix<i32> {
@@ -60,10 +56,7 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
   NDS_FN i32 stop(i32 slot) const { return slot * L::W + lanes.lane; }
 
   NDS_FN GapRegisters(const D& d, const Workspace& work, i32 stops, L lanes)
-      : at(work.stripped.at),
-        table(work.table),
-        stops(stops),
-        lanes(lanes) {
+      : at(work.stripped.at), table(work.table), stops(stops), lanes(lanes) {
     unrolled<Slots>([&](i32 slot) {
       const i32 p = stop(slot);
       const bool there = p < stops;
@@ -104,21 +97,19 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
   }
 
   // The cost of a gap; kNever if the customer does not fit, or a blink skips the gap.
-  NDS_FN static i32 price(const Candidate<R, D>& candidate, const Ways& ways, const Gap& gap,
-                          const Blinks& blinks, i32 turn) {
+  NDS_FN static i32 price(const Candidate<R, D>& candidate, const Ways& ways, const Gap& gap, const Blinks& blinks,
+                          i32 turn) {
     const i32 cost = ways.to + ways.from - gap.edge;
     bool fits = (gap.key != kGone) & candidate.probe.fits_route(gap);
     fits &= candidate.probe.fits_position(gap, gap, gap, ways, cost);
-    if constexpr (Blink)
-      fits = fits && !blinks.at(turn, route_of_gap(gap.key), stop_of_gap(gap.key));
+    if constexpr (Blink) fits = fits && !blinks.at(turn, route_of_gap(gap.key), stop_of_gap(gap.key));
     return fits ? cost : kNever;
   }
 
-  // The best gap of the team, and its cost; false if there is none. Lanes look for the one they
-  // offer, and fetch what the winner will be asked for, while the team finds out what the best
-  // costs.
-  NDS_FN bool choose(const D& d, const Candidate<R, D>& candidate, const Blinks& blinks, i32 turn,
-                     Filled<R>& filled, i32& cost) {
+  // The best gap of the team, and its cost; false if there is none. Lanes look for the one they offer, and fetch what
+  // the winner will be asked for, while the team finds out what the best costs.
+  NDS_FN bool choose(const D& d, const Candidate<R, D>& candidate, const Blinks& blinks, i32 turn, Filled<R>& filled,
+                     i32& cost) {
     i32 costs[Slots], fresh_costs[kFresh];
     Ways fresh_ways[kFresh];
     unrolled<kFresh>([&](i32 i) {
@@ -129,10 +120,8 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
       fresh_costs[i] = price(candidate, fresh_ways[i], gap, blinks, turn);
     });
     Ways ways[Slots];
-    unrolled<Slots>(
-        [&](i32 slot) { ways[slot] = ways_at(d, candidate, stop(slot), old[slot].key != kGone); });
-    unrolled<Slots>(
-        [&](i32 slot) { costs[slot] = price(candidate, ways[slot], old[slot], blinks, turn); });
+    unrolled<Slots>([&](i32 slot) { ways[slot] = ways_at(d, candidate, stop(slot), old[slot].key != kGone); });
+    unrolled<Slots>([&](i32 slot) { costs[slot] = price(candidate, ways[slot], old[slot], blinks, turn); });
     const i32 low = least(least_in<Slots>(costs), least_in<kFresh>(fresh_costs));
     cost = lanes.least_of(low);
 
@@ -184,8 +173,8 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
   }
 
   // Insert the customer: its gap becomes two. `line` is room for the stops of one route.
-  NDS_FN void fill(const Instance& in, const D& d, const Stops& line,
-                   const Candidate<R, D>& candidate, const Filled<R>& filled) {
+  NDS_FN void fill(const Instance& in, const D& d, const Stops& line, const Candidate<R, D>& candidate,
+                   const Filled<R>& filled) {
     if constexpr (R::kStopFields > 0) save_ends(line, filled.key);
     unrolled<Slots>([&](i32 slot) { adapt(old[slot], filled); });
     unrolled<kFresh>([&](i32 i) {
@@ -226,8 +215,8 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
   }
 
   // The state of a route after an insertion: its gaps write the route in order, and read its state.
-  NDS_FN void refresh_route(const Instance& in, const D& d, const Stops& line,
-                            const Candidate<R, D>& candidate, const Filled<R>& filled) {
+  NDS_FN void refresh_route(const Instance& in, const D& d, const Stops& line, const Candidate<R, D>& candidate,
+                            const Filled<R>& filled) {
     const i32 here = stop_of_gap(filled.key);
     i32 size = here + 1;
     for_gaps([&](Gap& gap, i32 before, i32) {
@@ -270,12 +259,11 @@ template <class R, class D, class L, i32 Slots, bool Blink> struct GapRegisters 
   }
 };
 
-// Insert the customers one by one where each is cheapest, as `recreate` does; `index` is the lane's
-// place in the list of the removed customers, for the turn that has its number.
+// Insert the customers one by one where each is cheapest, as `recreate` does; `index` is the lane's place in the list
+// of the removed customers, for the turn that has its number.
 template <class R, class D>
-NDS_FN void recreate_by_gaps(const Instance& in, const D& d, const Solution& s, Workspace& work,
-                             i32 index, i32 count, i32 routes, const Greedy& greedy, auto& gaps,
-                             auto lanes) {
+NDS_FN void recreate_by_gaps(const Instance& in, const D& d, const Solution& s, Workspace& work, i32 index, i32 count,
+                             i32 routes, const Greedy& greedy, auto& gaps, auto lanes) {
   const i32 mine = work.removed[index];
   const auto customer = [&](i32 turn) {
     return Candidate<R, D>(in, d, lanes.from(mine, turn), lanes.from(index, turn));

@@ -1,18 +1,18 @@
-// Positions as gaps: reinsertion by a crew that has a multiprocessor to itself, where every memory
-// access and every exchange between lanes counts.
+// Positions as gaps: reinsertion by a crew that has a multiprocessor to itself, where every memory access and every
+// exchange between lanes counts.
 //
-// A gap is a pair of consecutive stops of a route of the draft. Gaps need no order. Each lane holds
-// some of them in its registers (gap_registers.hpp): those of the stripped routes, at fixed places
-// of a table that all teams share, and those that insertions make, two each time. The lengths from
-// the stripped routes to each removed customer are computed once for all insertion orders. Nothing
-// is copied, moved or written until a draft is accepted: then every gap knows its position.
+// A gap is a pair of consecutive stops of a route of the draft. Gaps need no order. Each lane holds some of them in its
+// registers (gap_registers.hpp): those of the stripped routes, at fixed places of a table that all teams share, and
+// those that insertions make, two each time. The lengths from the stripped routes to each removed customer are computed
+// once for all insertion orders. Nothing is copied, moved or written until a draft is accepted: then every gap knows
+// its position.
 #pragma once
 #include "recreate.hpp"
 
 namespace nds::inline NDS_ISA {
 
-// Gaps of the stripped routes that a lane can hold, in three sizes. The more state a gap has, the
-// more registers it takes.
+// Gaps of the stripped routes that a lane can hold, in three sizes. The more state a gap has, the more registers it
+// takes.
 template <class R> inline constexpr i32 kLarge = 4 * (24 / (5 + R::kRouteFields + R::kStopFields));
 template <class R> inline constexpr i32 kMedium = kLarge<R> / 2;
 template <class R> inline constexpr i32 kSmall = kLarge<R> / 4;
@@ -48,18 +48,16 @@ NDS_FN Touched touched_routes(const Solution& s, const i32* removed, i32 count, 
 
 // Whether a step fits into the registers of the lanes.
 template <class L>
-NDS_FN bool fits_registers(const Instance& in, const auto& d, const Solution& s, const Table& table,
-                           i32 count, L) {
+NDS_FN bool fits_registers(const Instance& in, const auto& d, const Solution& s, const Table& table, i32 count, L) {
   constexpr i32 limit = 1 << (31 - kStopBits);
   return count <= least(table.rows, L::W) && s.routes + L::W < limit && in.n < limit && d.quick();
 }
-template <class R, class L>
-NDS_FN bool fits_registers(const Table& table, const Touched& touched, L) {
+template <class R, class L> NDS_FN bool fits_registers(const Table& table, const Touched& touched, L) {
   return touched.stops <= least(table.columns, kLarge<R> * L::W);
 }
 
-// Strip a team's share of the touched routes. Returns the lane's share of the change in cost;
-// `feasible` becomes false if a route is feasible only with its removed customers.
+// Strip a team's share of the touched routes. Returns the lane's share of the change in cost; `feasible` becomes false
+// if a route is feasible only with its removed customers.
 template <class R>
 NDS_FN i64 strip_share(const Instance& in, const auto& d, const Solution& s, const Workspace& work,
                        const Touched& touched, bool& feasible, auto crew) {
@@ -91,10 +89,9 @@ NDS_FN i64 strip_share(const Instance& in, const auto& d, const Solution& s, con
   return delta;
 }
 
-// Compute the rows of the table: lengths from each removed customer to each stop of the stripped
-// routes. A matrix needs no table.
-template <class D>
-NDS_FN void measure(const D& d, const Workspace& work, i32 stops, i32 count, auto crew) {
+// Compute the rows of the table: lengths from each removed customer to each stop of the stripped routes. A matrix needs
+// no table.
+template <class D> NDS_FN void measure(const D& d, const Workspace& work, i32 stops, i32 count, auto crew) {
   if constexpr (D::symmetric) {
     constexpr i32 W = crew.lanes.W;
     const Table& table = work.table;
@@ -117,8 +114,8 @@ NDS_FN void measure(const D& d, const Workspace& work, i32 stops, i32 count, aut
   }
 }
 
-// Give new slots to those routes, one per lane, that outgrew theirs. Returns how many stops of the
-// pool are used then. `tight`: all other routes were moved together.
+// Give new slots to those routes, one per lane, that outgrew theirs. Returns how many stops of the pool are used then.
+// `tight`: all other routes were moved together.
 NDS_FN i32 give_slots(Solution& s, i32 route, i32 size, i32 used, bool tight, auto lanes) {
   i32 slot = 0;
   if (size > 0 && (tight || size + 2 > s.slot[route])) slot = slot_for(tight ? size : size + 2);
@@ -132,8 +129,8 @@ NDS_FN i32 give_slots(Solution& s, i32 route, i32 size, i32 used, bool tight, au
 
 // Change the solution by the gaps in registers.
 template <class R>
-NDS_FN void commit_gaps(const Instance& in, Solution& s, const Workspace& work,
-                        const Touched& touched, auto& gaps, i64 delta, auto lanes) {
+NDS_FN void commit_gaps(const Instance& in, Solution& s, const Workspace& work, const Touched& touched, auto& gaps,
+                        i64 delta, auto lanes) {
   R::leave(in, s, work.trial.unserved, gaps.unserved_count, lanes);
   const i32 before = s.routes;
   s.routes += gaps.opened;

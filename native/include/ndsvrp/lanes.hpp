@@ -1,9 +1,8 @@
-// A team of W lanes works on one reconstruction: `for (p = lanes.lane; p < count; p += W)`, then a
-// collective. With W = 1 every collective is the identity and the code is a plain loop.
+// A team of W lanes works on one reconstruction: `for (p = lanes.lane; p < count; p += W)`, then a collective. With W =
+// 1 every collective is the identity and the code is a plain loop.
 //
-// Each lane has its own copy of counts, costs and keys, and all compute the same values. Arrays
-// belong to the team; lanes.sync() separates writing from reading them. A crew is several teams,
-// each with other insertion orders.
+// Each lane has its own copy of counts, costs and keys, and all compute the same values. Arrays belong to the team;
+// lanes.sync() separates writing from reading them. A crew is several teams, each with other insertion orders.
 #pragma once
 #include "types.hpp"
 
@@ -17,8 +16,8 @@
 
 namespace nds::inline NDS_ISA {
 
-// A position for a customer: after stop `stop` of `route`. Ties go to the lower (route, stop).
-// `segment` is the index of the route in the draft, or -1.
+// A position for a customer: after stop `stop` of `route`. Ties go to the lower (route, stop). `segment` is the index
+// of the route in the draft, or -1.
 struct Choice {
   i32 cost, route, stop, segment;
 };
@@ -50,19 +49,17 @@ template <i32 A, i32 B> NDS_FN void unrolled(auto call) {
 NDS_FN i32 least(i32 a, i32 b) { return a < b ? a : b; }
 NDS_FN i32 most(i32 a, i32 b) { return a > b ? a : b; }
 
-// The function x -> max(x + a, b): the departure from a stop, given that from the stop before it.
-// Composition gives such a function again and is associative.
+// The function x -> max(x + a, b): the departure from a stop, given that from the stop before it. Composition gives
+// such a function again and is associative.
 struct MaxPlus {
   i32 a, b;
 };
 
-// After all times, so that two of them still add up within 32 bits. Without the triangle
-// inequality, the times of a stripped route may exceed any due date; they stop here.
+// After all times, so that two of them still add up within 32 bits. Without the triangle inequality, the times of a
+// stripped route may exceed any due date; they stop here.
 constexpr i32 kEver = (1 << 30) - 1;
 NDS_FN i32 capped(i32 time) { return least(time, kEver); }
-template <class D> NDS_FN i32 bounded(const D&, i32 time) {
-  return D::symmetric ? time : capped(time);
-}
+template <class D> NDS_FN i32 bounded(const D&, i32 time) { return D::symmetric ? time : capped(time); }
 
 NDS_FN MaxPlus then(const MaxPlus& first, const MaxPlus& second) {
   return MaxPlus{capped(first.a + second.a), capped(most(first.b + second.a, second.b))};
@@ -82,16 +79,14 @@ struct OneLane {
   template <class T> NDS_FN T most_of(T value) const { return value; }
   NDS_FN i64 sum(i64 value) const { return value; }
   NDS_FN i32 sum(i32 value) const { return value; }
-  NDS_FN i64 total(i64 value) const { return value; }      // a sum below 2^58
-  NDS_FN u32 ballot(bool yes) const { return yes; }        // a bit for each lane
-  NDS_FN u32 alike(i32) const { return 1; }                // a bit for each with this value
-  NDS_FN static i32 count_below(u32) { return 0; }         // bits of the lanes before this one
-  NDS_FN static i32 last_below(u32) { return -1; }         // the last lane of those
-  NDS_FN i32 from(i32 value, i32) const { return value; }  // the value of that lane
-  NDS_FN i32 from_next(i32 value) const { return value; }  // the value of the next lane
-  NDS_FN MaxPlus up_to(const MaxPlus& f) const {
-    return f;
-  }  // composition over the lanes up to this one
+  NDS_FN i64 total(i64 value) const { return value; }         // a sum below 2^58
+  NDS_FN u32 ballot(bool yes) const { return yes; }           // a bit for each lane
+  NDS_FN u32 alike(i32) const { return 1; }                   // a bit for each with this value
+  NDS_FN static i32 count_below(u32) { return 0; }            // bits of the lanes before this one
+  NDS_FN static i32 last_below(u32) { return -1; }            // the last lane of those
+  NDS_FN i32 from(i32 value, i32) const { return value; }     // the value of that lane
+  NDS_FN i32 from_next(i32 value) const { return value; }     // the value of the next lane
+  NDS_FN MaxPlus up_to(const MaxPlus& f) const { return f; }  // composition over the lanes up to this one
 };
 
 #if defined(__CUDACC__)

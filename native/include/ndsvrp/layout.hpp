@@ -1,5 +1,5 @@
-// Layouts of the structs that Python shares, as numbers: kernels compare their own with those of
-// the compiled core, field by field.
+// Layouts of the structs that Python shares, as numbers: kernels compare their own with those of the compiled core,
+// field by field.
 #pragma once
 #include "types.hpp"
 

@@ -1,12 +1,11 @@
-// How the arrays of solutions and workspaces are laid out in one block of memory, the same for
-// every engine.
+// How the arrays of solutions and workspaces are laid out in one block of memory, the same for every engine.
 #pragma once
 #include "distance.hpp"
 #include "state.hpp"
 
 namespace nds::inline NDS_ISA {
 
-constexpr i32 kPoolPerCustomer = 6;  // slots of one customer take 4 stops; the rest is room to move
+constexpr i32 kPoolPerCustomer = 6;    // slots of one customer take 4 stops; the rest is room to move
 constexpr i32 kDraftPerCustomer = 24;  // copies of routes with room to grow
 constexpr i32 kTableRows = 32;         // lanes of a warp
 constexpr i32 kTableBeyond = 388;      // lanes read all their slots, used or not
@@ -52,8 +51,7 @@ template <class R> NDS_FN void carve(Carver& carver, Draft& draft, const Sizes& 
 }
 
 // The chain in one block: its arrays, its best tour and the spare stops.
-template <class R>
-NDS_FN void carve_chain(Carver& carver, Chain& chain, Stops& spare, const Sizes& sizes) {
+template <class R> NDS_FN void carve_chain(Carver& carver, Chain& chain, Stops& spare, const Sizes& sizes) {
   carve<R>(carver, chain.current, sizes);
   chain.best_tour = carver.take<i32>(2 * (sizes.customers + 1));
   carve<R>(carver, spare, sizes.pool);
@@ -69,8 +67,7 @@ template <class R> NDS_FN void carve_common(Carver& carver, Workspace& work, con
 }
 
 // The table of gaps, which they share too.
-template <class R>
-NDS_FN void carve_table(Carver& carver, Workspace& work, i32 removed, i32 columns) {
+template <class R> NDS_FN void carve_table(Carver& carver, Workspace& work, i32 removed, i32 columns) {
   Table& table = work.table;
   table = Table{};
   if (columns == 0) return;
@@ -82,18 +79,15 @@ NDS_FN void carve_table(Carver& carver, Workspace& work, i32 removed, i32 column
 }
 
 // What each team has for itself: a second draft only if it tries several insertion orders.
-template <class R>
-NDS_FN void carve_own(Carver& carver, Workspace& work, const Sizes& sizes, bool several) {
+template <class R> NDS_FN void carve_own(Carver& carver, Workspace& work, const Sizes& sizes, bool several) {
   work.order = carver.take<i32>(sizes.removed);
   carve<R>(carver, work.trial, sizes);
   work.best = work.trial;
   if (several) carve<R>(carver, work.best, sizes);
 }
 
-// Replace the arrays of an instance that insertion reads by parts of the carver's block, filled by
-// fill(to, from).
-template <class R, class D>
-NDS_FN void carve_inputs(Carver& carver, Instance& in, i32 nodes, auto fill) {
+// Replace the arrays of an instance that insertion reads by parts of the carver's block, filled by fill(to, from).
+template <class R, class D> NDS_FN void carve_inputs(Carver& carver, Instance& in, i32 nodes, auto fill) {
   const auto move = [&]<class T>(const T*& array) {
     T* near = carver.take<T>(nodes);
     fill(near, array);

@@ -22,13 +22,12 @@ NDS_FN void sort_by(const i32* rank, i32* items, i32 count) {
   }
 }
 
-// The same with a lane per item: returns the index of the item that comes to the lane's place. All
-// lanes draw at once, then each follows the swaps.
+// The same with a lane per item: returns the index of the item that comes to the lane's place. All lanes draw at once,
+// then each follows the swaps.
 NDS_FN i32 shuffled(i32 count, const Random& random, auto lanes) {
   const i32 i = lanes.lane;
   i32 drawn = 0, place = i;
-  if (i > 0 && i < count)
-    drawn = Random{random.key, random.counter + u64(count - 1 - i)}.below(i + 1);
+  if (i > 0 && i < count) drawn = Random{random.key, random.counter + u64(count - 1 - i)}.below(i + 1);
   for (i32 k = 1; k < count; ++k) {
     const i32 other = lanes.from(drawn, k);
     place = place == k ? other : place == other ? k : place;
@@ -49,8 +48,8 @@ NDS_FN i32 sorted_by(const i32* rank, const i32* items, i32* order, i32 count, a
   return there ? order[lanes.lane] : 0;
 }
 
-// Insertion orders are that of the ruin first and random ones after it, or, sorted, one of the sort
-// orders of SISRs drawn by weight. Returns the number of that sort order, or 0.
+// Insertion orders are that of the ruin first and random ones after it, or, sorted, one of the sort orders of SISRs
+// drawn by weight. Returns the number of that sort order, or 0.
 NDS_FN i32 draw_sort(const Instance& in, const Recipe& recipe, Random& random) {
   i32 sort = 0;
   if (recipe.sorted_orders) {
@@ -62,21 +61,19 @@ NDS_FN i32 draw_sort(const Instance& in, const Recipe& recipe, Random& random) {
   return sort;
 }
 
-// Insertion order `number` with a lane per customer: returns the index of the lane's customer among
-// the removed.
-NDS_FN i32 arranged(const Instance& in, const Recipe& recipe, const i32* removed, i32 count,
-                    i32 number, i32* order, Random& random, auto lanes) {
+// Insertion order `number` with a lane per customer: returns the index of the lane's customer among the removed.
+NDS_FN i32 arranged(const Instance& in, const Recipe& recipe, const i32* removed, i32 count, i32 number, i32* order,
+                    Random& random, auto lanes) {
   const i32 sort = draw_sort(in, recipe, random);
-  if (sort > 0)
-    return sorted_by(in.rank + i64(sort - 1) * (in.n + 1), removed, order, count, lanes);
+  if (sort > 0) return sorted_by(in.rank + i64(sort - 1) * (in.n + 1), removed, order, count, lanes);
   if (!recipe.sorted_orders && number == 0) return lanes.lane < count ? lanes.lane : 0;
   const i32 index = shuffled(count, random, lanes);
   random.counter += u64(most(0, count - 1));  // draws of the shuffle
   return lanes.lane < count ? index : 0;
 }
 
-NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed, i32 count,
-                    i32 number, i32* order, Random& random, auto lanes) {
+NDS_FN void arrange(const Instance& in, const Recipe& recipe, const i32* removed, i32 count, i32 number, i32* order,
+                    Random& random, auto lanes) {
   if constexpr (lanes.W > 1) {
     if (count <= lanes.W) {
       const i32 index = arranged(in, recipe, removed, count, number, order, random, lanes);

@@ -21,11 +21,11 @@ template <class R, class D> NDS_FN Ways ways_alone(const D& d, i32 c) {
 
 constexpr i32 kLook = 64;  // turns between two looks at the clock
 
-// Insert the customers one by one where each is cheapest (Algorithm 1, line 12). Stops early when
-// time is up or the draft is full.
+// Insert the customers one by one where each is cheapest (Algorithm 1, line 12). Stops early when time is up or the
+// draft is full.
 template <class R>
-NDS_DEEP void recreate(const Instance& in, const auto& d, const Solution& s, Draft& draft,
-                       const i32* order, i32 count, const Greedy& greedy, auto lanes) {
+NDS_DEEP void recreate(const Instance& in, const auto& d, const Solution& s, Draft& draft, const i32* order, i32 count,
+                       const Greedy& greedy, auto lanes) {
   for (i32 turn = 0; turn < count && !draft.full; ++turn) {
     if (turn % kLook == kLook - 1 && lanes.time_is_up()) break;
     const i32 c = order[turn];
@@ -42,8 +42,7 @@ NDS_DEEP void recreate(const Instance& in, const auto& d, const Solution& s, Dra
     if (greedy.all_routes) scan_rest<R>(in, d, s, draft, insertion, lanes, best);
     if (best.route >= 0) {
       insert<R>(in, d, s, draft, probe, best, c, lanes);
-    } else if (R::opens(in, probe, c, draft.routes, ways_alone<R>(d, c), limit,
-                        [&] { return greedy.coin(turn); })) {
+    } else if (R::opens(in, probe, c, draft.routes, ways_alone<R>(d, c), limit, [&] { return greedy.coin(turn); })) {
       open_route<R>(in, d, s, draft, probe, c, greedy.all_routes, lanes);
     } else {
       if (lanes.leads()) draft.unserved[draft.unserved_count] = c;

@@ -1,5 +1,5 @@
-// Counter-based randomness: a draw is a function of (seed, iteration, chain, step, order) and its
-// number, so that a trajectory does not depend on threads, slices or the device.
+// Counter-based randomness: a draw is a function of (seed, iteration, chain, step, order) and its number, so that a
+// trajectory does not depend on threads, slices or the device.
 #pragma once
 #include "lanes.hpp"
 
@@ -23,24 +23,21 @@ struct Random {
   NDS_FN float unit() { return float(bits() >> 8) * (1.0f / 16777216.0f); }  // [0, 1)
 };
 
-// Whether a blink skips a position: a hash of the position, so that positions can be tried in any
-// order.
+// Whether a blink skips a position: a hash of the position, so that positions can be tried in any order.
 struct Blinks {
   u32 key, threshold;
 
   NDS_FN bool at(i32 turn, i32 route, i32 place) const {
     if (threshold == 0) return false;
-    u32 h =
-        key ^ (u32(turn) * 0x9e3779b1u) ^ (u32(route) * 0x85ebca77u) ^ (u32(place) * 0xc2b2ae3du);
+    u32 h = key ^ (u32(turn) * 0x9e3779b1u) ^ (u32(route) * 0x85ebca77u) ^ (u32(place) * 0xc2b2ae3du);
     h = (h ^ (h >> 16)) * 0x7feb352du;
     h = (h ^ (h >> 15)) * 0x846ca68bu;
     return (h ^ (h >> 16)) < threshold;
   }
 };
 
-// -ln(u) for u = (k + 1) / 2^24, k = 0 … 2^24 - 1: not the one of a library, so that all devices
-// agree. u = 2^e f with f in [1, 2) and ln f = 2 artanh z, z = (f - 1) / (f + 1) <= 1/3: the series
-// to z^15 is good to 1e-9.
+// -ln(u) for u = (k + 1) / 2^24, k = 0 … 2^24 - 1: not the one of a library, so that all devices agree. u = 2^e f with
+// f in [1, 2) and ln f = 2 artanh z, z = (f - 1) / (f + 1) <= 1/3: the series to z^15 is good to 1e-9.
 NDS_FN double minus_log(u32 k) {
   u32 value = k + 1;
   const i32 exponent = last_bit(value);

@@ -1,5 +1,5 @@
-// Ruin by rule. Each rule writes the customers to remove, in the default insertion order, and marks
-// them. One lane does what depends on one random draw after another.
+// Ruin by rule. Each rule writes the customers to remove, in the default insertion order, and marks them. One lane does
+// what depends on one random draw after another.
 #pragma once
 #include "rng.hpp"
 #include "state.hpp"
@@ -38,10 +38,9 @@ NDS_FN void ruin_random(Removal& out, i32 removals, Random& random) {
   }
 }
 
-// Remove a string of `length` customers of route r around stop `here`, or a longer one of which a
-// stretch in the middle stays (split string).
-NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length,
-                          Random& random) {
+// Remove a string of `length` customers of route r around stop `here`, or a longer one of which a stretch in the middle
+// stays (split string).
+NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length, Random& random) {
   const i32 size = out.s.size[r];
   i32 kept = 0, skip = 0;
   if (length > 1 && length < size && random.unit() < recipe.string_split) {
@@ -59,9 +58,8 @@ NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i
   }
 }
 
-// Adjacent string removal (Christiaens & Vanden Berghe 2020, their equations 5 to 9): strings of
-// customers of routes near a random customer. Unserved customers among the neighbours are removed
-// too.
+// Adjacent string removal (Christiaens & Vanden Berghe 2020, their equations 5 to 9): strings of customers of routes
+// near a random customer. Unserved customers among the neighbours are removed too.
 NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   const Instance& in = out.in;
   const Solution& s = out.s;
@@ -105,8 +103,7 @@ NDS_FN void take_all(Removal& out, const i32* customers, i32 count, auto lanes) 
 NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, auto lanes) {
   const i32 seed = 1 + random.below(out.in.n);
   take_all(out, &seed, 1, lanes);
-  take_all(out, out.in.near + i64(seed) * out.in.near_count, least(removals - 1, out.in.near_count),
-           lanes);
+  take_all(out, out.in.near + i64(seed) * out.in.near_count, least(removals - 1, out.in.near_count), lanes);
 }
 
 // Add required customers that are unserved, so that every step tries to insert some.
@@ -122,8 +119,8 @@ NDS_FN void retry_unserved(Removal& out, Random& random) {
 }
 
 // Remove a given list, or what a rule chooses. Returns how many.
-NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Recipe& recipe,
-                const i32* given, Random& random, auto lanes) {
+NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Recipe& recipe, const i32* given,
+                Random& random, auto lanes) {
   Removal out{in, s, work};
   const i32 removals = least(recipe.removals, in.n);
   if (recipe.rule == kGiven) {

@@ -1,18 +1,18 @@
-// The constraints, one struct (a rule) each. A rule declares the state that it keeps and the
-// operations on it. `Rules` composes any set of rules; all other code is written once for every
-// composition and never asks which rules it consists of.
+// The constraints, one struct (a rule) each. A rule declares the state that it keeps and the operations on it. `Rules`
+// composes any set of rules; all other code is written once for every composition and never asks which rules it
+// consists of.
 //
-// To add a rule: a struct derived from AnyRule that overrides what it needs, and its entry in
-// AllRules. Numbers that it reads are fields of Instance. A rule has up to four kinds of state:
+// To add a rule: a struct derived from AnyRule that overrides what it needs, and its entry in AllRules. Numbers that it
+// reads are fields of Instance. A rule has up to four kinds of state:
 //   Route   numbers of a route
 //   Prefix  numbers of a stop, about the route up to it
 //   Suffix  numbers of a stop, about the route from it on
 //   Node    numbers of a node of a solution
-// Each is a template over T: i32 for values, i32* for arrays. `each_route(a, b, call)` and the like
-// call call(a.field, b.field) for each field: layout, copies and registers follow from that.
+// Each is a template over T: i32 for values, i32* for arrays. `each_route(a, b, call)` and the like call call(a.field,
+// b.field) for each field: layout, copies and registers follow from that.
 //
-// These structs belong to no instruction set, as solutions contain their state. All functions are
-// always inlined, so that no two builds share code.
+// These structs belong to no instruction set, as solutions contain their state. All functions are always inlined, so
+// that no two builds share code.
 #pragma once
 #include "compose.hpp"
 
@@ -30,10 +30,7 @@ struct Capacity : AnyRule<Capacity> {
 
   struct Probe : AnyRule::Probe {
     i32 demand, room;
-    NDS_FN Probe(const Instance& in, i32 c)
-        : AnyRule::Probe(in, c),
-          demand(in.demand[c]),
-          room(in.capacity - demand) {}
+    NDS_FN Probe(const Instance& in, i32 c) : AnyRule::Probe(in, c), demand(in.demand[c]), room(in.capacity - demand) {}
     NDS_FN bool fits_route(const auto& route) const { return route.load <= room; }
     NDS_FN void extend(auto& route, i32) const { route.load += demand; }
   };
@@ -53,19 +50,13 @@ struct TimeWindows : AnyRule<TimeWindows> {
   };
   NDS_FN static void each_prefix(auto& a, auto& b, auto call) { call(a.depart, b.depart); }
   NDS_FN static void each_suffix(auto& a, auto& b, auto call) { call(a.latest, b.latest); }
-  NDS_FN static void each_input(Instance& in, auto call) {
-    call(in.ready), call(in.due), call(in.service);
-  }
+  NDS_FN static void each_input(Instance& in, auto call) { call(in.ready), call(in.due), call(in.service); }
 
   struct Probe : AnyRule::Probe {
     i32 ready, due, service;
     NDS_FN Probe(const Instance& in, i32 c)
-        : AnyRule::Probe(in, c),
-          ready(in.ready[c]),
-          due(in.due[c]),
-          service(in.service[c]) {}
-    NDS_FN bool fits_position(const auto&, const auto& before, const auto& after, const Ways& ways,
-                              i32) const {
+        : AnyRule::Probe(in, c), ready(in.ready[c]), due(in.due[c]), service(in.service[c]) {}
+    NDS_FN bool fits_position(const auto&, const auto& before, const auto& after, const Ways& ways, i32) const {
       const i32 start = most(before.depart + ways.time_to, ready);
       return (start <= due) & (start + service + ways.time_from <= after.latest);
     }
@@ -80,8 +71,8 @@ struct TimeWindows : AnyRule<TimeWindows> {
     return d.time(at.node[p], at.node[p + 1]);
   }
   // Earliest departures of stops p … last, given that of the stop before p.
-  NDS_FN static void go_forward(const Instance& in, const auto& d, const auto& at, i32 p, i32 last,
-                                i32 depart, auto lanes) {
+  NDS_FN static void go_forward(const Instance& in, const auto& d, const auto& at, i32 p, i32 last, i32 depart,
+                                auto lanes) {
     for (i32 begin = p; begin <= last; begin += lanes.W) {
       const i32 q = begin + lanes.lane;
       MaxPlus stop{0, -kEver};
@@ -96,8 +87,8 @@ struct TimeWindows : AnyRule<TimeWindows> {
     }
   }
   // Latest starts of stops p … first, given that of the stop after p: the same with opposite signs.
-  NDS_FN static void go_back(const Instance& in, const auto& d, const auto& at, i32 p, i32 first,
-                             i32 latest, auto lanes) {
+  NDS_FN static void go_back(const Instance& in, const auto& d, const auto& at, i32 p, i32 first, i32 latest,
+                             auto lanes) {
     for (i32 begin = p; begin >= first; begin -= lanes.W) {
       const i32 q = begin - lanes.lane;
       MaxPlus stop{0, -kEver};
@@ -112,8 +103,8 @@ struct TimeWindows : AnyRule<TimeWindows> {
     }
   }
 
-  NDS_FN static void refresh(const Instance& in, const auto& d, const auto& at, i32 first, i32 size,
-                             auto&, auto lanes) {
+  NDS_FN static void refresh(const Instance& in, const auto& d, const auto& at, i32 first, i32 size, auto&,
+                             auto lanes) {
     const i32 last = first + size + 1, opens = in.ready[0], closes = in.due[0];
     if (lanes.leads()) at.depart[first] = opens, at.latest[last] = closes;
     go_forward(in, d, at, first + 1, last, opens, lanes);
@@ -122,8 +113,7 @@ struct TimeWindows : AnyRule<TimeWindows> {
   }
 
   // No service starts after the due date.
-  NDS_FN static bool feasible(const Instance& in, const auto& at, i32 first, i32 size, const auto&,
-                              auto lanes) {
+  NDS_FN static bool feasible(const Instance& in, const auto& at, i32 first, i32 size, const auto&, auto lanes) {
     bool fine = true;
     for (i32 p = first + 1 + lanes.lane; p <= first + size + 1; p += lanes.W) {
       const i32 node = at.node[p];
@@ -133,8 +123,8 @@ struct TimeWindows : AnyRule<TimeWindows> {
   }
 
   // A single lane goes forward and back until nothing changes; several lanes compute all times.
-  NDS_FN static void inserted(const Instance& in, const auto& d, const auto& at, i32 first,
-                              i32 size, i32 p, auto lanes) {
+  NDS_FN static void inserted(const Instance& in, const auto& d, const auto& at, i32 first, i32 size, i32 p,
+                              auto lanes) {
     const i32 last = first + size + 1;
     if constexpr (lanes.W > 1) {
       go_forward(in, d, at, p, last, at.depart[p - 1], lanes);
@@ -165,8 +155,8 @@ struct TimeWindows : AnyRule<TimeWindows> {
   }
 };
 
-// Customers may stay unserved: for their prize, or because the fleet is limited. One lane keeps the
-// list of unserved customers, all lanes count them.
+// Customers may stay unserved: for their prize, or because the fleet is limited. One lane keeps the list of unserved
+// customers, all lanes count them.
 struct Prizes : AnyRule<Prizes> {
   static constexpr const char* name = "Prizes";
   static constexpr bool active(const Instance& in) { return in.prize != nullptr; }
@@ -187,9 +177,7 @@ struct Prizes : AnyRule<Prizes> {
     return i64((1 << kDearBits) | (code & ((1 << kDearBits) - 1))) << ((code - kDear) >> kDearBits);
   }
   // Ties go to leaving the customer unserved. No insertion costs as much as a dear customer.
-  NDS_FN static i32 limit(const Instance& in, i32 c) {
-    return in.prize[c] > kDear ? kNever : in.prize[c];
-  }
+  NDS_FN static i32 limit(const Instance& in, i32 c) { return in.prize[c] > kDear ? kNever : in.prize[c]; }
   NDS_FN static bool opens(const Instance& in, i32 routes, bool fits, bool pays, auto coin) {
     return routes < in.vehicles && fits && (pays || coin());
   }
@@ -209,8 +197,7 @@ struct Prizes : AnyRule<Prizes> {
   }
 
   // Each lane brings a stop of a route, `node[lane]`: customer c, if it is `there`.
-  NDS_FN static void serve(const Instance& in, auto& s, const i32* node, i32 c, bool there,
-                           auto lanes) {
+  NDS_FN static void serve(const Instance& in, auto& s, const i32* node, i32 c, bool there, auto lanes) {
     u32 back = lanes.ballot(there && s.route_of[c] < 0);
     for (; back != 0; back &= back - 1) {
       const i32 served = node[first_bit(back)];
@@ -224,8 +211,7 @@ struct Prizes : AnyRule<Prizes> {
     }
   }
 
-  NDS_FN static void leave(const Instance& in, auto& s, const i32* customers, i32 count,
-                           auto lanes) {
+  NDS_FN static void leave(const Instance& in, auto& s, const i32* customers, i32 count, auto lanes) {
     for (i32 i = 0; i < count; ++i) {
       const i32 c = customers[i];
       const bool served = s.route_of[c] >= 0;
@@ -243,10 +229,10 @@ struct Prizes : AnyRule<Prizes> {
   }
 };
 
-// The distance and the duration of a route are limited. A duration counts travel, service and
-// waiting, for the departure that makes it least. With the departure t, a route returns at
-// max(t + busy, finish), if t is at most `departure`: so its duration is at least `busy` and at
-// least finish - departure, and the larger of the two is reached.
+// The distance and the duration of a route are limited. A duration counts travel, service and waiting, for the
+// departure that makes it least. With the departure t, a route returns at max(t + busy, finish), if t is at most
+// `departure`: so its duration is at least `busy` and at least finish - departure, and the larger of the two is
+// reached.
 struct RouteLimits : AnyRule<RouteLimits> {
   static constexpr const char* name = "RouteLimits";
   static constexpr bool active(const Instance& in) { return in.max_distance > 0; }
@@ -269,9 +255,7 @@ struct RouteLimits : AnyRule<RouteLimits> {
   NDS_FN static void each_prefix(auto& a, auto& b, auto call) {
     call(a.busy, b.busy), call(a.earliest, b.earliest), call(a.departure, b.departure);
   }
-  NDS_FN static void each_suffix(auto& a, auto& b, auto call) {
-    call(a.left, b.left), call(a.finish, b.finish);
-  }
+  NDS_FN static void each_suffix(auto& a, auto& b, auto call) { call(a.left, b.left), call(a.finish, b.finish); }
 
   struct Probe : AnyRule::Probe {
     i32 ready, due, service, max_distance, max_duration;
@@ -282,19 +266,16 @@ struct RouteLimits : AnyRule<RouteLimits> {
           service(in.service[c]),
           max_distance(in.max_distance),
           max_duration(in.max_duration) {}
-    NDS_FN bool fits_position(const auto& route, const auto& before, const auto& after,
-                              const Ways& ways, i32 cost) const {
+    NDS_FN bool fits_position(const auto& route, const auto& before, const auto& after, const Ways& ways,
+                              i32 cost) const {
       const i32 onward = service + ways.time_from, rest = onward + after.left;
       const i32 start = most(before.earliest + ways.time_to, ready);
       const i32 finish = most(start + rest, after.finish);
       const i32 latest = least(due, after.latest - onward) - ways.time_to - before.busy;
-      return (route.distance + cost <= max_distance) &
-             (before.busy + ways.time_to + rest <= max_duration) &
+      return (route.distance + cost <= max_distance) & (before.busy + ways.time_to + rest <= max_duration) &
              (finish - least(before.departure, latest) <= max_duration);
     }
-    NDS_FN void extend(auto& route, i32 cost) const {
-      route.distance = least(route.distance + cost, kEver);
-    }
+    NDS_FN void extend(auto& route, i32 cost) const { route.distance = least(route.distance + cost, kEver); }
   };
 
   NDS_FN static void begin(const Instance&, auto& prefix) {
@@ -303,8 +284,7 @@ struct RouteLimits : AnyRule<RouteLimits> {
   NDS_FN static void end(const Instance&, auto& suffix) { suffix.left = 0, suffix.finish = -kEver; }
 
   // Prefixes of stops p … last, given that of the stop before p.
-  NDS_FN static void go_forward(const Instance& in, const auto& d, const auto& at, i32 p, i32 last,
-                                auto lanes) {
+  NDS_FN static void go_forward(const Instance& in, const auto& d, const auto& at, i32 p, i32 last, auto lanes) {
     i32 busy = at.busy[p - 1], earliest = at.earliest[p - 1], departure = at.departure[p - 1];
     for (i32 begin = p; begin <= last; begin += lanes.W) {
       const i32 q = begin + lanes.lane;
@@ -320,15 +300,13 @@ struct RouteLimits : AnyRule<RouteLimits> {
       const i32 earliest_here = bounded(d, most(earliest + stop.a, stop.b));
       const i32 latest = due - (busy_here - service);  // departure that is in time here
       const i32 departure_here = least(departure, -lanes.up_to(MaxPlus{0, -latest}).b);
-      if (q <= last)
-        at.busy[q] = busy_here, at.earliest[q] = earliest_here, at.departure[q] = departure_here;
+      if (q <= last) at.busy[q] = busy_here, at.earliest[q] = earliest_here, at.departure[q] = departure_here;
       busy = lanes.from(busy_here, lanes.W - 1), earliest = lanes.from(earliest_here, lanes.W - 1);
       departure = lanes.from(departure_here, lanes.W - 1);
     }
   }
   // Suffixes of stops p … first, given that of the stop after p.
-  NDS_FN static void go_back(const Instance& in, const auto& d, const auto& at, i32 p, i32 first,
-                             auto lanes) {
+  NDS_FN static void go_back(const Instance& in, const auto& d, const auto& at, i32 p, i32 first, auto lanes) {
     i32 left = at.left[p + 1], finish = at.finish[p + 1];
     for (i32 begin = p; begin >= first; begin -= lanes.W) {
       const i32 q = begin - lanes.lane;
@@ -345,8 +323,8 @@ struct RouteLimits : AnyRule<RouteLimits> {
     }
   }
 
-  NDS_FN static void refresh(const Instance& in, const auto& d, const auto& at, i32 first, i32 size,
-                             auto& route, auto lanes) {
+  NDS_FN static void refresh(const Instance& in, const auto& d, const auto& at, i32 first, i32 size, auto& route,
+                             auto lanes) {
     const i32 last = first + size + 1;
     i64 distance = 0;
     for (i32 p = first + lanes.lane; p < last; p += lanes.W) distance += at.edge[p];
@@ -361,14 +339,13 @@ struct RouteLimits : AnyRule<RouteLimits> {
     go_back(in, d, at, last - 1, first, lanes);
     lanes.sync();
   }
-  NDS_FN static void inserted(const Instance& in, const auto& d, const auto& at, i32 first,
-                              i32 size, i32 p, auto lanes) {
+  NDS_FN static void inserted(const Instance& in, const auto& d, const auto& at, i32 first, i32 size, i32 p,
+                              auto lanes) {
     go_forward(in, d, at, p, first + size + 1, lanes);
     go_back(in, d, at, p, first, lanes);
     lanes.sync();
   }
-  NDS_FN static bool feasible(const Instance& in, const auto& at, i32 first, i32 size,
-                              const auto& route, auto) {
+  NDS_FN static bool feasible(const Instance& in, const auto& at, i32 first, i32 size, const auto& route, auto) {
     const i32 last = first + size + 1;
     const i32 duration = most(at.busy[last], at.earliest[last] - at.departure[last]);
     return (route.distance <= in.max_distance) & (duration <= in.max_duration);
@@ -380,16 +357,15 @@ using AllRules = Rules<Capacity, TimeWindows, Prizes, RouteLimits>;
 
 inline namespace NDS_ISA {
 
-// Call call.operator()<R>() for the composition R of those rules that are chosen:
-// chosen.operator()<Rule>() tells which.
+// Call call.operator()<R>() for the composition R of those rules that are chosen: chosen.operator()<Rule>() tells
+// which.
 template <class... Taken> auto with_rules(Rules<Taken...>, Rules<>, auto, auto call) {
   return call.template operator()<Rules<Taken...>>();
 }
 template <class... Taken, class Next, class... Rest>
 auto with_rules(Rules<Taken...> taken, Rules<Next, Rest...>, auto chosen, auto call) {
   if constexpr (sizeof...(Taken) > 0) {
-    if (!chosen.template operator()<Next>())
-      return with_rules(taken, Rules<Rest...>{}, chosen, call);
+    if (!chosen.template operator()<Next>()) return with_rules(taken, Rules<Rest...>{}, chosen, call);
   }
   if constexpr (sizeof...(Taken) < Next::kAfter) {
     return with_rules(taken, Rules<Rest...>{}, chosen, call);

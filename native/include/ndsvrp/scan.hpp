@@ -5,8 +5,7 @@
 
 namespace nds::inline NDS_ISA {
 
-// One lane computes the costs of so many positions together, in groups without a remainder, which
-// compilers vectorise.
+// One lane computes the costs of so many positions together, in groups without a remainder, which compilers vectorise.
 constexpr i32 kChunk = 64;
 constexpr i32 kGroup = 8;
 constexpr i32 kRoutes = 256;  // routes whose bounds are computed together
@@ -18,12 +17,12 @@ template <class R> struct Insertion {
   Blinks blinks;
 };
 
-// Compute the costs of inserting c after each of `count` stops from p on; kNever where it does not
-// fit. Returns the least. Works on whole groups: stops beyond the route hold old entries of the
-// pool, perhaps of a larger instance. The depot replaces them, and their results are masked.
+// Compute the costs of inserting c after each of `count` stops from p on; kNever where it does not fit. Returns the
+// least. Works on whole groups: stops beyond the route hold old entries of the pool, perhaps of a larger instance. The
+// depot replaces them, and their results are masked.
 template <class R, class D>
-NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Stops& at, const Segment& route,
-                 i32 p, i32 count, i32 c, i32* __restrict cost) {
+NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Stops& at, const Segment& route, i32 p, i32 count,
+                 i32 c, i32* __restrict cost) {
   i32 to[kChunk + kGroup + 1], back[kChunk + kGroup + 1];
   const i32* __restrict node = at.node + p, * __restrict edge = at.edge + p;
   const i32 stops = (count + kGroup) & -kGroup, gaps = (count + kGroup - 1) & -kGroup;
@@ -44,19 +43,18 @@ NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Stops& at, co
       ways.time_to = d.time(fits ? node[i] : 0, c);
       ways.time_from = d.time(c, fits ? node[i + 1] : 0);
     }
-    fits &= probe.fits_position(route, R::prefix_at(at, p + i), R::suffix_at(at, p + i + 1), ways,
-                                change);
+    fits &= probe.fits_position(route, R::prefix_at(at, p + i), R::suffix_at(at, p + i + 1), ways, change);
     cost[i] = fits ? change : kNever;
     low = least(low, cost[i]);
   }
   return low;
 }
 
-// One lane looks for the cheapest position in a route that no blink skips, if it comes before the
-// best so far. `index` is the route's segment, or -1.
+// One lane looks for the cheapest position in a route that no blink skips, if it comes before the best so far. `index`
+// is the route's segment, or -1.
 template <class R>
-NDS_FN void scan_alone(const auto& d, const Insertion<R>& insertion, const Stops& at,
-                       const Segment& seg, i32 index, Choice& best) {
+NDS_FN void scan_alone(const auto& d, const Insertion<R>& insertion, const Stops& at, const Segment& seg, i32 index,
+                       Choice& best) {
   i32 cost[kChunk + kGroup];
   for (i32 begin = 0; begin <= seg.size; begin += kChunk) {
     const i32 count = least(kChunk, seg.size + 1 - begin);
@@ -81,12 +79,11 @@ NDS_FN void scan_alone(const auto& d, const Insertion<R>& insertion, const Stops
   }
 }
 
-// The same by several lanes, each with a stop and a best position of its own. Each lane computes
-// the way to its stop; the way from there is the next lane's, so that the last lane has no
-// position.
+// The same by several lanes, each with a stop and a best position of its own. Each lane computes the way to its stop;
+// the way from there is the next lane's, so that the last lane has no position.
 template <class R, class D>
-NDS_FN void scan_together(const D& d, const Insertion<R>& insertion, const Stops& at,
-                          const Segment& seg, i32 index, auto lanes, Choice& best) {
+NDS_FN void scan_together(const D& d, const Insertion<R>& insertion, const Stops& at, const Segment& seg, i32 index,
+                          auto lanes, Choice& best) {
   for (i32 begin = 0; begin <= seg.size; begin += lanes.W - 1) {
     const i32 i = begin + lanes.lane, p = seg.first + least(i, seg.size + 1), c = insertion.c;
     const i32 node = at.node[p], edge = at.edge[p];  // together: one wait for memory
@@ -99,15 +96,15 @@ NDS_FN void scan_together(const D& d, const Insertion<R>& insertion, const Stops
     }
     const Choice choice{to + from - edge, seg.route, i, index};
     bool better = (i <= seg.size) & (lanes.lane < lanes.W - 1) & before_at_once(choice, best);
-    better = better && insertion.probe.fits_position(seg, R::prefix_at(at, p),
-                                                     R::suffix_at(at, p + 1), ways, choice.cost);
+    better =
+        better && insertion.probe.fits_position(seg, R::prefix_at(at, p), R::suffix_at(at, p + 1), ways, choice.cost);
     if (better && !insertion.blinks.at(insertion.turn, seg.route, i)) best = choice;
   }
 }
 
 template <class R>
-NDS_FN void scan(const auto& d, const Insertion<R>& insertion, const Stops& at, const Segment& seg,
-                 i32 index, auto lanes, Choice& best) {
+NDS_FN void scan(const auto& d, const Insertion<R>& insertion, const Stops& at, const Segment& seg, i32 index,
+                 auto lanes, Choice& best) {
   if constexpr (lanes.W > 1) {
     scan_together<R>(d, insertion, at, seg, index, lanes, best);
   } else {
@@ -123,17 +120,16 @@ template <class R> NDS_FN Segment segment_of(const Solution& s, i32 r) {
   return seg;
 }
 
-// For each of `count` routes from `begin` on, compute a cost that no position in it can be below:
-// the distance from c to the box of its customers counts twice for an inner edge, once (and the way
-// from the depot) for an edge at the depot. Without coordinates, any cost is possible.
+// For each of `count` routes from `begin` on, compute a cost that no position in it can be below: the distance from c
+// to the box of its customers counts twice for an inner edge, once (and the way from the depot) for an edge at the
+// depot. Without coordinates, any cost is possible.
 template <class R>
-NDS_FN void bound_routes(const Instance& in, const Solution& s, const typename R::Probe& probe,
-                         i32 c, i32 depot, i32 begin, i32 count, i32* __restrict bound) {
+NDS_FN void bound_routes(const Instance& in, const Solution& s, const typename R::Probe& probe, i32 c, i32 depot,
+                         i32 begin, i32 count, i32* __restrict bound) {
   typename R::template Route<const i32*> state;
   R::each_route(state, s, [&](const i32*& to, const i32* from) { to = from + begin; });
   if (in.x == nullptr) {
-    for (i32 r = 0; r < count; ++r)
-      bound[r] = probe.fits_route(R::route_at(state, r)) ? -kNever : kNever;
+    for (i32 r = 0; r < count; ++r) bound[r] = probe.fits_route(R::route_at(state, r)) ? -kNever : kNever;
     return;
   }
   const float x = in.x[c], y = in.y[c], scale = in.scale * 0.99999f;
@@ -153,8 +149,8 @@ NDS_FN void bound_routes(const Instance& in, const Solution& s, const typename R
   }
 }
 
-// The best position in the routes that are not in the draft, as far as they may hold a better one.
-// Starts from and ends with a best position of the whole team.
+// The best position in the routes that are not in the draft, as far as they may hold a better one. Starts from and ends
+// with a best position of the whole team.
 template <class R>
 NDS_FN void scan_rest(const Instance& in, const auto& d, const Solution& s, const Draft& draft,
                       const Insertion<R>& insertion, auto lanes, Choice& best) {
@@ -163,8 +159,7 @@ NDS_FN void scan_rest(const Instance& in, const auto& d, const Solution& s, cons
     for (i32 begin = 0; begin < s.routes; begin += lanes.W) {
       const i32 r = begin + lanes.lane;
       i32 bound = kNever;
-      if (r < s.routes && !draft.drafted[r])
-        bound_routes<R>(in, s, insertion.probe, c, depot, r, 1, &bound);
+      if (r < s.routes && !draft.drafted[r]) bound_routes<R>(in, s, insertion.probe, c, depot, r, 1, &bound);
       u32 pending = lanes.ballot(bound <= best.cost && bound != kNever);
       if (pending == 0) continue;
       Choice mine = best;
@@ -180,8 +175,7 @@ NDS_FN void scan_rest(const Instance& in, const auto& d, const Solution& s, cons
     i32 bound[kRoutes];  // in whole groups: beyond the last route are old entries, or zeros
     for (i32 begin = 0; begin < s.routes; begin += kRoutes) {
       const i32 count = least(kRoutes, s.routes - begin);
-      bound_routes<R>(in, s, insertion.probe, c, depot, begin, (count + kGroup - 1) & -kGroup,
-                      bound);
+      bound_routes<R>(in, s, insertion.probe, c, depot, begin, (count + kGroup - 1) & -kGroup, bound);
       for (i32 i = 0; i < count; ++i) {
         if (bound[i] > best.cost || bound[i] == kNever || draft.drafted[begin + i]) continue;
         scan<R>(d, insertion, s.at, segment_of<R>(s, begin + i), -1, lanes, best);

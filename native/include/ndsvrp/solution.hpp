@@ -1,5 +1,5 @@
-// The solution of a chain. Routes have slots in a pool, so that the cost of a step depends on the
-// routes that it changes only.
+// The solution of a chain. Routes have slots in a pool, so that the cost of a step depends on the routes that it
+// changes only.
 #pragma once
 #include "memory.hpp"
 
@@ -10,8 +10,7 @@ constexpr i32 kSlotStep = 4;
 NDS_FN i32 slot_for(i32 size) { return (size + 2 + kSlotStep - 1) / kSlotStep * kSlotStep; }
 
 // Copy stops without waiting for the other lanes.
-template <class R>
-NDS_FN void copy_stops(const Stops& to, i32 t, const Stops& from, i32 f, i32 count, auto lanes) {
+template <class R> NDS_FN void copy_stops(const Stops& to, i32 t, const Stops& from, i32 f, i32 count, auto lanes) {
   if constexpr (lanes.W > 1) {
     for (i32 i = lanes.lane; i < count; i += lanes.W) {
       const i32 node = from.node[f + i], edge = from.edge[f + i];
@@ -49,8 +48,7 @@ template <class R> NDS_DEEP void compact(Solution& s, const Stops& spare, auto l
   lanes.sync();
 }
 
-template <class R>
-NDS_FN void make_room(Solution& s, i32 r, i32 size, const Stops& spare, auto lanes) {
+template <class R> NDS_FN void make_room(Solution& s, i32 r, i32 size, const Stops& spare, auto lanes) {
   if (size + 2 <= s.slot[r]) return;
   i32 slot = slot_for(size + 2);
   if (s.used + slot > s.room) {
@@ -113,8 +111,8 @@ template <class R> NDS_FN void note_customers(const Instance& in, Solution& s, i
 
 // Replace route r of the solution by a segment of a draft.
 template <class R>
-NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Stops& from,
-                        const Segment& seg, const Stops& spare, auto lanes) {
+NDS_FN void write_route(const Instance& in, Solution& s, i32 r, const Stops& from, const Segment& seg,
+                        const Stops& spare, auto lanes) {
   make_room<R>(s, r, seg.size, spare, lanes);
   const i32 first = s.first[r];
   copy_stops<R>(s.at, first, from, seg.first, seg.size + 2, lanes);
@@ -140,8 +138,7 @@ template <class R> NDS_FN void drop_route(Solution& s, i32 r, auto lanes) {
   lanes.sync();
 }
 
-// Drop so many empty routes, from the last to the first: then the route that takes a number is
-// never empty.
+// Drop so many empty routes, from the last to the first: then the route that takes a number is never empty.
 template <class R> NDS_FN void drop_empty(Solution& s, i32 count, auto lanes) {
   for (i32 r = s.routes - 1; count > 0; --r) {
     if (s.size[r] == 0) {
@@ -153,8 +150,7 @@ template <class R> NDS_FN void drop_empty(Solution& s, i32 count, auto lanes) {
 
 // Change the solution as drafted.
 template <class R>
-NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Stops& spare,
-                     auto lanes) {
+NDS_DEEP void commit(const Instance& in, Solution& s, const Draft& draft, const Stops& spare, auto lanes) {
   R::leave(in, s, draft.unserved, draft.unserved_count, lanes);
   const i32 before = s.routes;
   i32 emptied = 0;
@@ -187,8 +183,7 @@ template <class R> NDS_DEEP void clear(const Instance& in, Solution& s, auto lan
 
 // Add a route of the given customers, in their order. The caller vouches for its feasibility.
 template <class R>
-NDS_DEEP void add_route(const Instance& in, const auto& d, Solution& s, const i32* customers,
-                        i32 size, auto lanes) {
+NDS_DEEP void add_route(const Instance& in, const auto& d, Solution& s, const i32* customers, i32 size, auto lanes) {
   const i32 r = s.routes++;
   const i32 first = s.used;
   s.used += slot_for(size);

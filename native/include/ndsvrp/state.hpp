@@ -1,6 +1,5 @@
-// Solutions, drafts and workspaces. Arrays are in memory that others own (memory.hpp); the state of
-// rules comes from rules.hpp: a struct has the fields of all rules, of which a composition R uses
-// its own.
+// Solutions, drafts and workspaces. Arrays are in memory that others own (memory.hpp); the state of rules comes from
+// rules.hpp: a struct has the fields of all rules, of which a composition R uses its own.
 #pragma once
 #include "rules.hpp"
 
@@ -66,8 +65,7 @@ struct Table : AllRules::Route<i32*> {
   i32* way;           // (rows, columns) length from each stop to each removed customer
 };
 
-// What a team needs besides the solutions. The crew shares `stripped`, `removed`, `mark`, `table`
-// and `crew`.
+// What a team needs besides the solutions. The crew shares `stripped`, `removed`, `mark`, `table` and `crew`.
 struct Workspace {
   Draft stripped, trial, best;
   Stops spare;  // as large as the pool of a solution
@@ -107,8 +105,7 @@ template <class R> NDS_FN void each_nodes(auto& a, auto& b, auto call) {
 }
 
 // Copy all of a solution of n customers but its numbers: copy(to, from, count).
-template <class R>
-NDS_FN void copy_arrays(const Solution& to, const Solution& from, i32 n, auto copy) {
+template <class R> NDS_FN void copy_arrays(const Solution& to, const Solution& from, i32 n, auto copy) {
   each_stops<R>(to.at, from.at, [&](auto* a, auto* b) { copy(a, b, from.used); });
   each_routes<R>(to, from, [&](auto* a, auto* b) { copy(a, b, from.routes); });
   each_nodes<R>(to, from, [&](auto* a, auto* b) { copy(a, b, n + 1); });

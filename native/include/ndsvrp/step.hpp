@@ -5,11 +5,10 @@
 
 namespace nds::inline NDS_ISA {
 
-// The first team ruins. In crews that work by gaps, the others get the count, and all get the
-// margin from the last team. Returns how many customers are removed, or -1 if time is up.
-NDS_FN i32 ruin_by_crew(const Instance& in, const Solution& s, Workspace& work,
-                        const Recipe& recipe, const i32* given, u64 key, double& margin,
-                        auto crew) {
+// The first team ruins. In crews that work by gaps, the others get the count, and all get the margin from the last
+// team. Returns how many customers are removed, or -1 if time is up.
+NDS_FN i32 ruin_by_crew(const Instance& in, const Solution& s, Workspace& work, const Recipe& recipe, const i32* given,
+                        u64 key, double& margin, auto crew) {
   const auto lanes = crew.lanes;
   i32 count = -1;
   if (crew.team == 0 && !lanes.time_is_up()) {
@@ -27,11 +26,10 @@ NDS_FN i32 ruin_by_crew(const Instance& in, const Solution& s, Workspace& work,
   return count;
 }
 
-// The first team makes the stripped draft, the others get its numbers. Returns how many customers
-// are removed, or -1 if time is up.
+// The first team makes the stripped draft, the others get its numbers. Returns how many customers are removed, or -1 if
+// time is up.
 template <class R>
-NDS_FN i32 strip_all(const Instance& in, const auto& d, const Solution& s, Workspace& work,
-                     i32 count, auto crew) {
+NDS_FN i32 strip_all(const Instance& in, const auto& d, const Solution& s, Workspace& work, i32 count, auto crew) {
   const auto lanes = crew.lanes;
   if (crew.team == 0 && count >= 0) count = strip<R>(in, d, s, work, count, lanes);
   if constexpr (!crew.alone) {
@@ -52,15 +50,13 @@ NDS_FN i32 strip_all(const Instance& in, const auto& d, const Solution& s, Works
 }
 
 // A single insertion order of a single team needs no second draft: it changes the stripped one.
-template <class C> NDS_FN constexpr bool in_place(const Recipe& recipe) {
-  return C::alone && recipe.orders == 1;
-}
+template <class C> NDS_FN constexpr bool in_place(const Recipe& recipe) { return C::alone && recipe.orders == 1; }
 
-// Recreate in the insertion orders of a team, one after another, and keep the best draft. Returns
-// the number of its order.
+// Recreate in the insertion orders of a team, one after another, and keep the best draft. Returns the number of its
+// order.
 template <class R, class C>
-NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Workspace& work,
-                      const Recipe& recipe, i32 count, u64 key, C crew) {
+NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Workspace& work, const Recipe& recipe,
+                      i32 count, u64 key, C crew) {
   const auto lanes = crew.lanes;
   const bool all = recipe.all_routes != 0;
   i32 best = crew.team;
@@ -83,8 +79,7 @@ NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Work
 }
 
 template <class R, class L>
-NDS_DEEP void accept(const Instance& in, Chain& chain, Workspace& work, const Draft& draft,
-                     L lanes) {
+NDS_DEEP void accept(const Instance& in, Chain& chain, Workspace& work, const Draft& draft, L lanes) {
   if (chain.best_is_current && draft.delta > 0) save_best(chain, Alone<L>{lanes});
   commit<R>(in, chain.current, draft, work.spare, lanes);
   if (chain.current.cost < chain.best_cost) start_from_current(chain);
@@ -104,12 +99,11 @@ template <class C> NDS_FN void tidy(Workspace& work, const Recipe& recipe, i32 c
   lanes.sync();
 }
 
-// The rest of a step after the ruin: recreate in several insertion orders, and accept the best if
-// its change in cost is below the margin.
+// The rest of a step after the ruin: recreate in several insertion orders, and accept the best if its change in cost is
+// below the margin.
 template <class R, class C>
-NDS_FN bool by_drafts(const Instance& in, const auto& d, Chain& chain, Workspace& work,
-                      const Recipe& recipe, i32 count, u64 key, double margin, Outcome& outcome,
-                      C crew) {
+NDS_FN bool by_drafts(const Instance& in, const auto& d, Chain& chain, Workspace& work, const Recipe& recipe, i32 count,
+                      u64 key, double margin, Outcome& outcome, C crew) {
   count = strip_all<R>(in, d, chain.current, work, count, crew);
   if (count < 0) return false;
   const i32 order = try_orders<R>(in, d, chain.current, work, recipe, count, key, crew);
@@ -125,9 +119,8 @@ NDS_FN bool by_drafts(const Instance& in, const auto& d, Chain& chain, Workspace
 
 // Make one step. Returns false if time was up before it.
 template <class R>
-NDS_FN bool step(const Instance& in, const auto& d, Chain& chain, Workspace& work,
-                 const Recipe& recipe, const i32* given, u64 key, double margin, Outcome& outcome,
-                 auto crew) {
+NDS_FN bool step(const Instance& in, const auto& d, Chain& chain, Workspace& work, const Recipe& recipe,
+                 const i32* given, u64 key, double margin, Outcome& outcome, auto crew) {
   const i32 count = ruin_by_crew(in, chain.current, work, recipe, given, key, margin, crew);
   if constexpr (crew.by_gaps) {
     if (count < 0) return false;
@@ -138,13 +131,12 @@ NDS_FN bool step(const Instance& in, const auto& d, Chain& chain, Workspace& wor
 
 constexpr i32 kFull = -1;
 
-// Make steps from … to-1 of an improvement step (the paper's figure 3), in sequence. Accepts if new
-// < current - T ln(u). Returns how many were made before time was up, or kFull if a draft ran out
-// of stops, after which the workspace must not be used.
+// Make steps from … to-1 of an improvement step (the paper's figure 3), in sequence. Accepts if new < current - T
+// ln(u). Returns how many were made before time was up, or kFull if a draft ran out of stops, after which the workspace
+// must not be used.
 template <class R, class D>
-NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe,
-                     const i32* given, const double* temperature, i32 from, i32 to, u64 key,
-                     auto crew) {
+NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe, const i32* given,
+                     const double* temperature, i32 from, i32 to, u64 key, auto crew) {
   const D d(in);
   i32 k = from;
   for (; k < to; ++k) {
@@ -167,8 +159,8 @@ NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Re
 
 // Returns the change in cost by rollout k, or kNoRoom. With `keep`, the solution is changed.
 template <class R, class D>
-NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe,
-                      const i32* given, i32 k, u64 key, bool keep, auto crew) {
+NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe, const i32* given, i32 k,
+                      u64 key, bool keep, auto crew) {
   const D d(in);
   const u64 step_key = key_of(key, u64(k));
   const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;

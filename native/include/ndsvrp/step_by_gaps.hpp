@@ -20,14 +20,14 @@ struct Task {
 };
 
 template <class R, class D, i32 Slots, bool Blink, class C>
-NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain, Workspace& work,
-                                   const Task& task, const Greedy& greedy, C crew) {
+NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain, Workspace& work, const Task& task,
+                                   const Greedy& greedy, C crew) {
   const auto lanes = crew.lanes;
   const Touched& touched = *task.touched;
   Solution& s = chain.current;
   GapRegisters<R, D, typename C::Lanes, Slots, Blink> gaps(d, work, touched.stops, lanes);
-  recreate_by_gaps<R>(in, d, s, work, task.index, task.count, s.routes - count_bits(touched.empty),
-                      greedy, gaps, lanes);
+  recreate_by_gaps<R>(in, d, s, work, task.index, task.count, s.routes - count_bits(touched.empty), greedy, gaps,
+                      lanes);
   const Outcome outcome = best_of(task.delta + gaps.delta, 0, crew.team, work, crew);
   if (outcome.accepted(task.margin)) {
     if (chain.best_is_current && outcome.delta > 0) {
@@ -45,9 +45,8 @@ NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain,
 
 // Use as few slots per lane as possible.
 template <class R, class D>
-NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain, Workspace& work,
-                                   const Recipe& recipe, const Task& task, const Greedy& greedy,
-                                   auto crew) {
+NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain, Workspace& work, const Recipe& recipe,
+                                   const Task& task, const Greedy& greedy, auto crew) {
   constexpr i32 W = crew.lanes.W;
   const i32 stops = task.touched->stops;
   if constexpr (crew.blinks) {
@@ -64,12 +63,11 @@ NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain,
   return recreate_and_accept<R, D, kLarge<R>, false>(in, d, chain, work, task, greedy, crew);
 }
 
-// The rest of a step after the ruin, each team with one insertion order. Returns false, without
-// side effects, if the step does not fit into registers.
+// The rest of a step after the ruin, each team with one insertion order. Returns false, without side effects, if the
+// step does not fit into registers.
 template <class R>
-NDS_DEEP bool by_gaps(const Instance& in, const auto& d, Chain& chain, Workspace& work,
-                      const Recipe& recipe, i32 count, u64 key, double margin, Outcome& outcome,
-                      auto crew) {
+NDS_DEEP bool by_gaps(const Instance& in, const auto& d, Chain& chain, Workspace& work, const Recipe& recipe, i32 count,
+                      u64 key, double margin, Outcome& outcome, auto crew) {
   const auto lanes = crew.lanes;
   Solution& s = chain.current;
   if (recipe.all_routes || recipe.orders > crew.teams) return false;
@@ -103,8 +101,7 @@ NDS_DEEP bool by_gaps(const Instance& in, const auto& d, Chain& chain, Workspace
   }
   measure(d, work, touched.stops, count, crew);
   Random ordering{key_of(key, 1 + u64(crew.team))};
-  const i32 index =
-      arranged(in, recipe, work.removed, count, crew.team, work.order, ordering, lanes);
+  const i32 index = arranged(in, recipe, work.removed, count, crew.team, work.order, ordering, lanes);
   const Greedy greedy = greedy_for(recipe, ordering);
   crew.sync();
   const Task task{&touched, index, count, delta, margin};

@@ -1,5 +1,5 @@
-// Plain data shared by the engines and by Python. Nothing here becomes code: this header is
-// compiled into translation units for different instruction sets.
+// Plain data shared by the engines and by Python. Nothing here becomes code: this header is compiled into translation
+// units for different instruction sets.
 #pragma once
 
 #ifndef NDS_ISA
@@ -13,18 +13,17 @@ using u32 = unsigned int;
 using i64 = long long;
 using u64 = unsigned long long;
 
-// A boolean in an array. A byte saves memory on a GPU; on a CPU, stores to bytes may alias
-// everything, which costs more than the memory is worth.
+// A boolean in an array. A byte saves memory on a GPU; on a CPU, stores to bytes may alias everything, which costs more
+// than the memory is worth.
 #if defined(__CUDACC__)
 using Flag = unsigned char;
 #else
 using Flag = i32;
 #endif
 
-// Lengths, times and prizes are whole ticks, at most 2^28. A larger prize is a code: kDear, plus an
-// exponent, plus the bits of a mantissa after its first. A required customer has the prize
-// kRequired. A limited fleet may leave it unserved; then it costs more than all optional customers
-// together (Instance::missing).
+// Lengths, times and prizes are whole ticks, at most 2^28. A larger prize is a code: kDear, plus an exponent, plus the
+// bits of a mantissa after its first. A required customer has the prize kRequired. A limited fleet may leave it
+// unserved; then it costs more than all optional customers together (Instance::missing).
 constexpr i32 kRequired = 1 << 29;
 constexpr i32 kDear = 1 << 28, kDearBits = 22;
 constexpr i32 kNever = 0x7fffffff;
@@ -34,9 +33,9 @@ constexpr i32 kTeams = 16;          // teams of a crew, at most
 enum RuinRule : i32 { kGiven = 0, kString = 1, kRelated = 2, kRandom = 3 };
 enum Chance : u32 {};  // a probability times 2^32
 
-// Structs that Python reads or writes are declared as lists of fields: NDS_STRUCT makes the struct
-// and `each_field(S*, call)`, which calls call.operator()<type>(name, offset) for each field. The
-// binding derives layouts for Python from it, and kernels compare them.
+// Structs that Python reads or writes are declared as lists of fields: NDS_STRUCT makes the struct and `each_field(S*,
+// call)`, which calls call.operator()<type>(name, offset) for each field. The binding derives layouts for Python from
+// it, and kernels compare them.
 #if defined(__CUDACC_RTC__)  // NVRTC has no offsetof
   #define NDS_OFFSET(S, name) u64(__INTADDR__(&((S*)0)->name))
 #else
@@ -99,8 +98,7 @@ NDS_STRUCT(Instance, NDS_INSTANCE)
   FIELD(Chance, open_route)
 NDS_STRUCT(Recipe, NDS_RECIPE)
 
-// How much memory is needed. Routes may outnumber customers: those that a step empties count until
-// the end of the step.
+// How much memory is needed. Routes may outnumber customers: those that a step empties count until the end of the step.
 #define NDS_SIZES(FIELD)                                     \
   FIELD(i32, customers) /* of the largest instance */        \
   FIELD(i32, removed)   /* customers of one ruin, at most */ \
