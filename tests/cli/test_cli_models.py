@@ -152,3 +152,13 @@ def test_save_in_half_precision(nds, tmp_path):
     for name, weight in after.state_dict().items():
         assert torch.equal(weight, before.state_dict()[name].half().float()), name
     assert refusal(nds, "models", "--save", tmp_path / "two") == "--save needs the model to be saved, by name or path"
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "..", "x" * 300, "no/such", "own.safetensors", "own"])
+def test_names_that_a_model_cannot_be_saved_under(nds, monkeypatch, tmp_path, name):
+    save_tiny(tmp_path, "own")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    answer = nds("models", "own.json", "--save", name, code=2)
+    assert answer.stderr.startswith("nds: ") and answer.stderr.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before

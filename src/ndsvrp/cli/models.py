@@ -12,6 +12,7 @@ from ndsvrp import models
 from ndsvrp.cli.formatting import console, print_facts, say
 from ndsvrp.constraints.base import Facts
 from ndsvrp.errors import NdsError
+from ndsvrp.io.files import check_writable
 from ndsvrp.text import amount, number
 
 if TYPE_CHECKING:  # imports torch, which other commands do not need
@@ -40,9 +41,7 @@ def models_command(
         path = models.find(model)
         if save is not None:
             network, card = load_model(path)
-            path = save if save.suffix == ".safetensors" else save.with_name(f"{save.name}.safetensors")
-            if path.exists():
-                raise NdsError(f"{path} is there already")
+            path = _target(save)
             save_model(path, network.state_dict(), card, half=True)
         print_facts(_facts(read_model_file(path)))
         return
@@ -58,6 +57,18 @@ def models_command(
     for file in found:
         table.add_row(*_row(file))
     console().print(table)
+
+
+def _target(save: Path) -> Path:
+    """Return the file of the weights, which must be a new one."""
+    if not save.name or save.name == "..":
+        raise NdsError(f"--save: '{save}' is not a name")
+    path = save if save.suffix == ".safetensors" else save.with_name(f"{save.name}.safetensors")
+    for file in (path, path.with_suffix(".json")):
+        check_writable(file)
+        if file.exists():
+            raise NdsError(f"{file} is there already")
+    return path
 
 
 def _row(file: ModelFile) -> tuple[str, ...]:
