@@ -265,8 +265,10 @@ def _arguments(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
         how = random.random()
         if how < 0.6 and not words[at].startswith("-"):
             legal = words[at - 1] in ("-n", "--count", "--chains")  # large numbers of these are, and take memory
-            word = random.choice(("0", "-1", "nan", "x", "9" * 12) if legal else (*m.NUMBERS, *PLACES, *m.WORDS[:10]))
-            words[at] = word.replace("\0", "")
+            choices = ("0", "-1", "nan", "x", "9" * 12) if legal else (*m.NUMBERS, *PLACES, *m.WORDS[:10])
+            if words[at - 1] == "--time":
+                choices = ("0", "-1", "nan", "inf", "x", "1e-320", "0.05")
+            words[at] = random.choice(choices).replace("\0", "")
         elif how < 0.75:
             del words[at]
         elif how < 0.9:

@@ -4,6 +4,7 @@
 
 Every run must end with 0, 2 or 3 within 10 s and 1 GB, without a traceback, and without a half-written file. The
 command is imported once; each case runs in a fork of this process, and every hundredth in a process of its own.
+Seconds are those of the processor, so that other load does not matter; a run that hangs is ended after a minute.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import contextlib
 import gc
 import io
+import itertools
 import json
 import os
 import re
@@ -23,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,8 +38,8 @@ if __name__ == "__main__":
 
 from fuzz.cases import Case, Corpus, make_case
 
-SECONDS = 10.0
-HANGS = 60  # seconds after which a run is ended
+SECONDS = 10.0  # of the processor
+HANGS = 60  # seconds after which a run is ended, which is a failure
 MEMORY = 10**9  # bytes that are resident
 ADDRESSES = 4 * 2**30  # that a case may reserve beyond those of this process: protects the machine
 CODES = (0, 2, 3)
@@ -51,12 +54,13 @@ class Ending:
     kind: str
     args: tuple[str, ...]
     code: int
-    seconds: float
+    seconds: float  #: of the processor
+    wait: float  #: seconds until the end
     memory: int
     faults: tuple[str, ...]
 
 
-def run_case(seed: int, number: int, corpus: Corpus, place: Path, command: Any, limit: float) -> Ending:
+def run_case(seed: int, number: int, corpus: Corpus, place: Path, command: Any) -> Ending:
     """Make a case in a new folder, run it and judge it."""
     folder = place / str(number)
     folder.mkdir()
@@ -74,16 +78,16 @@ def run_case(seed: int, number: int, corpus: Corpus, place: Path, command: Any, 
             if child == 0:
                 _become(case, folder, command, out.fileno(), err.fileno())
         _, status, usage = os.wait4(child, 0)
-    seconds = time.perf_counter() - began
+    seconds, wait = usage.ru_utime + usage.ru_stime, time.perf_counter() - began
     if guard is not None:
         os.killpg(guard.pid, signal.SIGKILL)
         guard.wait()
         process.returncode = 0  # waited for above
     code, memory = os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
-    faults = judge(case, code, seconds, memory, (place / "err").read_bytes(), before, folder, limit)
+    faults = judge(case, code, seconds, memory, (place / "err").read_bytes(), before, folder)
     faults += shown_raw((place / "out").read_bytes(), "output")
     shutil.rmtree(folder)
-    return Ending(number, case.kind, case.args, code, round(seconds, 3), memory, tuple(faults))
+    return Ending(number, case.kind, case.args, code, round(seconds, 3), round(wait, 3), memory, tuple(faults))
 
 
 def _become(case: Case, folder: Path, command: Any, out: int, err: int) -> None:
@@ -119,14 +123,13 @@ def snapshot(folder: Path) -> dict[Path, Any]:
 
 
 def judge(
-    case: Case, code: int, seconds: float, memory: int, err: bytes, before: dict[Path, Any], folder: Path,
-    limit: float = SECONDS,
-) -> list[str]:  # fmt: skip
+    case: Case, code: int, seconds: float, memory: int, err: bytes, before: dict[Path, Any], folder: Path
+) -> list[str]:
     """Return what is wrong with the end of a case."""
     faults = []
     if code not in CODES:
         faults.append(f"exit code {code}")
-    if seconds > limit:
+    if seconds > SECONDS:
         faults.append(f"took {seconds:.1f} s")
     if memory > MEMORY:
         faults.append(f"took {memory / 1e6:,.0f} MB")
@@ -136,6 +139,8 @@ def judge(
     if code == 2 and not re.search(r"^nds: |Usage:", text, re.MULTILINE) and not {"--help", "-h"} & set(case.args):
         faults.append("no message")
     faults += shown_raw(err, "error stream")
+    if code == 0 and case.kind != "arguments" and (folder / "out.sol").is_file():
+        faults += wrong_solution(case, folder)
     after = snapshot(folder)
     if len(after) < len(before):
         faults.append("a file is gone")
@@ -156,6 +161,24 @@ def shown_raw(data: bytes, where: str) -> list[str]:
     """Return a fault for characters that could control a terminal."""
     raw = [c for c in data.decode(errors="replace") if not c.isprintable() and c != "\n"]
     return [f"{where}: {raw[:3]!r}"] if raw else []
+
+
+def wrong_solution(case: Case, folder: Path) -> list[str]:
+    """Return a fault if the solution of `nds solve FILE … --out out.sol` is infeasible, or its cost is another."""
+    import ndsvrp
+    from ndsvrp.io.sol import matches_cost
+
+    given = dict(itertools.pairwise(case.args))
+    index, ignored = given.get("--index"), [given["--ignore-field"]] if "--ignore-field" in given else []
+    with warnings.catch_warnings(action="ignore"):
+        problem = ndsvrp.read(
+            folder / case.args[1], given.get("--round", "auto"), index and int(index), ignore_fields=ignored
+        )
+    solution, cost = ndsvrp.read_solution(folder / "out.sol")
+    report = ndsvrp.check(problem, solution)
+    if report.feasible and cost is not None and matches_cost(cost, report.cost, problem.metric):
+        return []
+    return [f"out.sol costs {cost}, not {report.cost}; {report.violations}"]
 
 
 def half_written(path: Path, content: bytes) -> list[str]:
@@ -181,7 +204,7 @@ def half_written(path: Path, content: bytes) -> list[str]:
     return []
 
 
-def fuzz(count: int, seed: int, first: int = 0, limit: float = SECONDS) -> list[Ending]:
+def fuzz(count: int, seed: int, first: int = 0) -> list[Ending]:
     """Run cases and return how they ended."""
     import matplotlib.figure  # noqa: F401
     import typer.main
@@ -202,7 +225,7 @@ def fuzz(count: int, seed: int, first: int = 0, limit: float = SECONDS) -> list[
         gc.freeze()  # so that garbage collection copies no pages in the forks
         endings = []
         for number in range(first, first + count):
-            endings.append(run_case(seed, number, corpus, place, command, limit))
+            endings.append(run_case(seed, number, corpus, place, command))
             show(endings[-1])
         return endings
 
@@ -232,7 +255,7 @@ def warm_up(command: Any, good: Path) -> None:
             command.main(words, prog_name="nds")
 
 
-def summary(endings: list[Ending], seed: int, limit: float) -> dict[str, Any]:
+def summary(endings: list[Ending], seed: int) -> dict[str, Any]:
     """Return the row of a run."""
     from ndsvrp.io.environment import environment
 
@@ -243,7 +266,7 @@ def summary(endings: list[Ending], seed: int, limit: float) -> dict[str, Any]:
     return {
         "fuzz": "command", "seed": seed, "cases": len(endings), "failed": failed, "exit_codes": kinds,
         "slowest_seconds": slowest.seconds, "slowest": slowest.number, "largest_mb": round(largest.memory / 1e6),
-        "limits": {"seconds": limit, "mb": MEMORY / 1e6},
+        "limits": {"seconds": SECONDS, "mb": MEMORY / 1e6}, "longest_wait": max(e.wait for e in endings),
         "date": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), **environment(),
     }  # fmt: skip
 
@@ -254,11 +277,17 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="limit of each run; more on a busy machine")
     parser.add_argument("--out", type=Path, help="append the row of this run")
     options = parser.parse_args()
-    row = summary(fuzz(options.count, options.seed, options.first, options.seconds), options.seed, options.seconds)
-    print(json.dumps({name: row[name] for name in ("cases", "exit_codes", "slowest_seconds", "slowest", "largest_mb")}))
+    row = summary(fuzz(options.count, options.seed, options.first), options.seed)
+    print(
+        json.dumps(
+            {
+                name: row[name]
+                for name in ("cases", "exit_codes", "slowest_seconds", "slowest", "longest_wait", "largest_mb")
+            }
+        )
+    )
     if options.out is not None:
         from ndsvrp.bench.rows import append_row
 

@@ -11,15 +11,14 @@ from random import Random
 import pytest
 
 from fuzz.cases import KINDS, Case
-from fuzz.run import SECONDS, judge, snapshot
+from fuzz.run import SECONDS, judge, snapshot, wrong_solution
 
 RUN = Path(__file__).parent / "run.py"
 
 
 @pytest.mark.slow
 def test_damaged_files_and_command_lines() -> None:
-    options = ("--count", "200", "--seed", "1", "--seconds", "50")  # other tests run beside it
-    answer = subprocess.run([sys.executable, RUN, *options], capture_output=True, text=True)
+    answer = subprocess.run([sys.executable, RUN, "--count", "200", "--seed", "1"], capture_output=True, text=True)
     assert answer.returncode == 0, answer.stdout[-5000:] + answer.stderr[-2000:]
     codes = json.loads(answer.stdout.splitlines()[-1])["exit_codes"]
     assert codes.keys() == KINDS.keys()
@@ -61,6 +60,14 @@ def test_changed_and_lost_files(tmp_path: Path) -> None:
     assert judge(CASE, 0, 1.0, 1, b"", before, tmp_path) == ["changed toy.vrp"]
     (tmp_path / "toy.vrp").unlink()
     assert judge(CASE, 0, 1.0, 1, b"", before, tmp_path) == ["a file is gone"]
+
+
+@pytest.mark.parametrize(("text", "wrong"), [("Cost: 32\n", False), ("Cost: 31\n", True)])
+def test_wrong_cost(tmp_path: Path, text: str, wrong: bool) -> None:
+    small = Path(__file__).parents[1] / "data/small"
+    (tmp_path / "toy.vrp").write_bytes((small / "toy.vrp").read_bytes())
+    (tmp_path / "out.sol").write_text((small / "toy.sol").read_text().replace("Cost: 32\n", text))
+    assert bool(wrong_solution(Case("vrp", ("solve", "toy.vrp", "--out", "out.sol")), tmp_path)) == wrong
 
 
 def test_damage_is_repeatable() -> None:
