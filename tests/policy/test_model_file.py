@@ -367,3 +367,8 @@ def test_a_large_claim_takes_no_memory(tmp_path: Path) -> None:
     edit(file, lambda table: table["network"].update(large))
     assert NetworkConfig(**large).width == 4096
     assert refusal(file) == f"{file}: weight 'after.0.combine.bias' has shape [8], the network's has [4096]"
+
+
+def test_text_that_no_file_can_state_is_escaped(tmp_path: Path) -> None:
+    file = save_tiny(tmp_path, commit="\ud800é")
+    assert read_model_file(file).card.commit == "\ud800é"

@@ -1,7 +1,6 @@
 """Model files: NAME.safetensors holds the weights, NAME.json beside it the card. Nothing is pickled."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from torch import Tensor
 from ndsvrp.errors import CheckpointError, NdsError
 from ndsvrp.io.environment import environment
 from ndsvrp.io.files import exists, read_bytes, write_atomic
-from ndsvrp.io.result import plain
+from ndsvrp.io.result import json_bytes, plain
 from ndsvrp.io.tables import read_json as read_table
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.policy.inputs import input_names
@@ -119,9 +118,9 @@ def write_tensors(file: Path, tensors: Mapping[str, Tensor], table: Mapping[str,
     """Write tensors, and then a JSON table beside them with their digest."""
     data = safetensors.torch.save(dict(tensors))
     head = {"format": FORMAT, "sha256": hashlib.sha256(data).hexdigest()}
-    text = json.dumps(plain({**head, **table}), indent=1, ensure_ascii=False, allow_nan=False)
+    described = json_bytes({**head, **table}, indent=1)
     write_atomic(file.with_suffix(".safetensors"), data)
-    write_atomic(file.with_suffix(".json"), f"{text}\n".encode())
+    write_atomic(file.with_suffix(".json"), described)
 
 
 def load_model(file: Path) -> tuple[Network, ModelCard]:
