@@ -23,10 +23,11 @@ test: $(STAMP)
 test-fast: $(STAMP)
 	$(PYTEST) -m 'not emulator and not slow and not gpu'
 
-# Thousands of damaged files and command lines; `make test` runs the first few hundred.
+# Thousands of damaged files and command lines, and of random problems; `make test` runs a few hundred.
 FUZZ_SEED ?= 1
 fuzz: $(STAMP)
 	$(BIN)/python tests/fuzz/run.py --count 5000 --seed $(FUZZ_SEED)
+	$(BIN)/python tests/fuzz/solve_random.py --count 10000 --seed $(FUZZ_SEED)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -27,8 +27,9 @@ def solve(
     Give at least one of `time` (seconds, start solutions included) and `iterations`. `options` are `solver`, `ruin`,
     `model`, `preset`, `device`, `threads` and `chains` (see `Request`), and fields of `Settings`. `ruin` names a rule
     or is your own function. The ruin 'policy' uses `model`: the name of a shipped one, a path, or one loaded before by
-    `ndsvrp.models.load`; by default the shipped one for such problems. `time` excludes loading the model and preparing
-    a GPU. Your own function is never called before the clock starts, unless it is `on_device`.
+    `ndsvrp.models.load`; by default the shipped one for such problems. `time` excludes loading the model, preparing a
+    GPU, and converting the problem to the form of the engine (`Result.preparation`); it includes export and check of
+    the result. Your own function is never called before the clock starts, unless it is `on_device`.
 
     The result depends on problem, seed, chains and settings, never on `threads`. Ctrl-C ends the search early and
     returns the best solution so far. Raises NoSolutionError if a limited fleet leaves required customers unserved.
