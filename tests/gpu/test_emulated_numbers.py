@@ -16,7 +16,7 @@ pytestmark = pytest.mark.emulator
 
 
 def test_same_routes_as_the_cpu() -> None:
-    """All rules, by matrices: scales of their own, prizes as codes, customers that are reached by way of others only."""
+    """All rules, by matrices: scales of their own, prizes as codes, customers reached by way of others only."""
     problems = [Problem(**random_problem(5, index)) for index in (334, 235)]
     for fields in (instance_fields(ticks_of(problem)) for problem in problems):
         assert len(kind_of(fields).rules) == 4 and fields["alone"] is not None
