@@ -47,6 +47,22 @@ def test_faults_that_the_oracle_finds(
     assert Oracle({**LINE, **changes}).faults(routes) == faults
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"windows": [[0, 2e8], *[[1e8, 2e8]] * 4]},  # ready times of 1e8 beside lengths of 1
+        {"prize": [0, 1e12, 5, 5, 5]},
+        {"prize": [0, 1e12, 5, 5, 5], "coordinates": [[0, 0]] * 5},
+        {"prize": [0, 1e9, 2e9, 0, 5], "vehicles": 1, "capacity": 2},
+        {"prize": [0, 1e-9, 1e-9, 0, 1e-9]},
+        {"metric": "exact", "coordinates": [[0, 0], [1e8, 0], [2e8, 1], [2e8, 7], [0, 1e8]]},
+    ],
+)
+def test_numbers_of_different_magnitude(changes: dict[str, object]) -> None:
+    fields = {"coordinates": [[0, 0], [1, 0], [2, 1], [2, 0], [0, 1]], "demand": [0, 1, 1, 1, 1], "capacity": 4}
+    assert judge_optimum({**fields, **changes}, iterations=20)[0] == "optimal"
+
+
 def test_random_problems_are_solved_or_refused() -> None:
     """None is infeasible, none has a wrong cost."""
     found = Counter(judge(random_problem(1, index), iterations=1, rollouts=50)[0] for index in range(300))

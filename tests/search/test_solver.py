@@ -106,3 +106,21 @@ def test_unknown_limits_are_refused() -> None:
 def test_a_request_or_options() -> None:
     with pytest.raises(NdsError, match="a request or options, not both"):
         Solver(Request(), chains=2)
+
+
+@pytest.mark.parametrize("solver", ["sisr", "nds"])
+def test_a_limit_too_short_for_the_usual_start(solver: str) -> None:
+    """Savings take the place of one route per customer, or of greedy insertion if the fleet is limited."""
+    problem = generate("cvrp", 3000, seed=1)[0]
+    nodes = range(1, 3001)
+    alone = 2 * float(problem.length([0] * 3000, nodes).sum())
+    for limited in (problem, problem.replace(vehicles=80)):
+        result = solve(limited, time=0.1, seed=1, solver=solver, device="cpu")
+        assert result.report.feasible and result.cost < 0.1 * alone
+        assert result.seconds < 5 and 0 < result.preparation < 60
+
+
+def test_iterations_alone_never_start_from_savings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CpuEngine, "construct", None)
+    assert solve(generate("cvrp", 50, seed=1)[0], solver="sisr", device="cpu", **SHORT).report.feasible
+    assert solve(generate("cvrp", 50, seed=1)[0], solver="sisr", device="cpu", time=0.05).report.feasible

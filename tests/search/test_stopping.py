@@ -100,6 +100,17 @@ def test_numbers_of_numpy_are_limits() -> None:
     Budget(np.float32(1.5), np.int64(3), np.int32(2), np.float64(-1.0))
 
 
+def test_time_is_reserved_for_the_end() -> None:
+    budget = Budget(10.0)
+    budget.reserve(0.5)
+    assert budget.seconds == 9.5
+    budget.reserve(5.0)
+    assert budget.seconds == pytest.approx(0.8 * 9.5)  # a fifth at most
+    without = Budget(iterations=3)
+    without.reserve(1.0)
+    assert without.seconds is None
+
+
 # --- cooling -----------------------------------------------------------------------------------
 
 
