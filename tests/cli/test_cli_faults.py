@@ -200,3 +200,13 @@ def test_time_that_is_no_time(nds, tmp_path, time):
         ("train", config),
     ):
         assert f"{time} is not a number of seconds" in nds(*command, "--time", time, code=2).stderr
+
+
+def test_depot_that_is_open_for_a_moment(nds, tmp_path):
+    file = tmp_path / "a.vrp"
+    file.write_text(
+        "TYPE : VRPTW\nDIMENSION : 2\nEDGE_WEIGHT_TYPE : EUC_2D\nCAPACITY : 1\nNODE_COORD_SECTION\n1 5 5\n2 5 5\n"
+        "DEMAND_SECTION\n1 0\n2 1\nTIME_WINDOW_SECTION\n1 5 5\n2 5 5\nDEPOT_SECTION\n1\n-1\nEOF\n"
+    )
+    answer = nds("info", file)
+    assert "window width  0\n" in answer.stdout and answer.stderr == ""

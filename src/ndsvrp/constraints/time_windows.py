@@ -144,8 +144,9 @@ class TimeWindows(Constraint):
         if not windows:
             return []
         widths = [window[1:, 1] - window[1:, 0] for window in windows]
-        shares = [width / (window[0, 1] - window[0, 0]) for width, window in zip(widths, windows, strict=True)]
-        share = f" and {100 * float(np.mean(np.concatenate(shares))):.1f} % of the hours"
+        hours = [float(window[0, 1] - window[0, 0]) for window in windows]
+        shares = [width / open_for for width, open_for in zip(widths, hours, strict=True) if open_for > 0]
+        share = f" and {100 * float(np.mean(np.concatenate(shares))):.1f} % of the hours" if shares else ""
         service = [problem.service[1:] for problem in problems if problem.service is not None]
         return [
             ("depot hours", f"{spread(w[0, 0] for w in windows)} to {spread(w[0, 1] for w in windows)}"),
