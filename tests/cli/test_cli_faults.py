@@ -69,7 +69,6 @@ def test_ascii_terminal(tmp_path):
     answer = run("solve", file, "--iterations", "1", env=ascii_only, capture_output=True)
     assert answer.returncode == 0
     assert answer.stdout.startswith(b"stra\\xdfe: CVRP")
-    assert run("bench", "--help", env=ascii_only, capture_output=True).returncode == 0
 
 
 def test_control_characters_never_reach_the_terminal(nds, tmp_path):
