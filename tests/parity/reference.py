@@ -1,7 +1,7 @@
 """The search step once more: slow, obvious, in plain ints and lists.
 
 Routes are lists of customers, every candidate route is written out and driven from start to end, every cost is added
-up from scratch. Nothing is shared with the core or the engine except the numbers themselves (`Ticks`). Comments name
+up from scratch. Nothing is shared with the core or the engine except the numbers themselves (`ticks_of`). Comments name
 what is part of the contract and might be done otherwise: numbering of routes, order of draws, ties.
 """
 
@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ndsvrp.engine.base import Recipe
-from ndsvrp.engine.ticks import Ticks
+from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
+from parity.reference_tails import best_move
 
-REQUIRED = 1 << 29  # the prize of a customer that must be served
-MISSING = 1 << 44  # what it costs to leave it out all the same
+REQUIRED = 1 << 29  # the code of a customer that must be served
+DEAR, DEAR_BITS = 1 << 28, 22  # larger prizes are codes: an exponent, and the bits of a mantissa after its first
 NEIGHBOURS = 256
 START_ITERATION = 1 << 62
 
@@ -111,22 +112,22 @@ class Numbers:
     """A problem in ticks, as lists."""
 
     def __init__(self, problem: Problem) -> None:
-        ticks = Ticks(problem)
+        ticks = ticks_of(problem)
         self.n, self.per_unit = problem.customers, ticks.per_unit
         fields = ticks.fields
         self.capacity, self.vehicles, self.demand = fields["capacity"], fields["vehicles"], fields["demand"].tolist()
         self.windows = fields["due"] is not None
+        self.symmetric = ticks.length_matrix is None
         self.max_distance = fields.get("max_distance", math.inf)
         self.max_duration = fields.get("max_duration", math.inf)
         if self.windows:
             self.ready, self.due, self.service = (fields[name].tolist() for name in ("ready", "due", "service"))
         self.may_be_alone = ticks.alone
-        prize = ticks.fields["prize"]
+        prize, self.missing = fields["prize"], ticks.missing
         self.prize: list[int] | None = None if prize is None else prize.tolist()
         nodes = range(self.n + 1)
         corner = None if problem.coordinates is None else problem.coordinates.min(axis=0)
-        if problem.distance is not None:
-            assert ticks.length_matrix is not None
+        if ticks.length_matrix is not None:
             self.length = ticks.length_matrix.tolist()
             self.time = self.length if ticks.time_matrix is None else ticks.time_matrix.tolist()
             far = [[self.length[a][b] + self.length[b][a] for b in nodes] for a in nodes]
@@ -165,7 +166,10 @@ class Numbers:
     def left_out(self, c: int) -> int:
         """What it costs not to serve c."""
         assert self.prize is not None
-        return MISSING if self.prize[c] == REQUIRED else self.prize[c]
+        code = self.prize[c]
+        if code <= DEAR or code == REQUIRED:
+            return self.missing if code == REQUIRED else code
+        return ((1 << DEAR_BITS) | (code & ((1 << DEAR_BITS) - 1))) << ((code - DEAR) >> DEAR_BITS)
 
     def feasible(self, route: Sequence[int]) -> bool:
         return sum(self.demand[c] for c in route) <= self.capacity and self.fits(route)
@@ -264,6 +268,11 @@ class Chain:
         accepted = 0
         for k, temperature in enumerate(temperatures):
             step_key = key_of(key, k)
+            if recipe.tails and key_of(step_key, MASK64 - 2) >> 32 < chance(recipe.tails_share):
+                random = Random(key_of(step_key, MASK64 - 1))
+                margin = temperature * minus_log(random.bits() >> 8)
+                if move := best_move(self, recipe, margin, random):
+                    self.take_on(move, [])
             before = self.cost()
             draft, left_out = self.reconstruct(recipe, None if given is None else given[k], step_key)
             delta = self.cost_of(draft, left_out) - before
@@ -335,6 +344,9 @@ class Chain:
         most = f32(f32(4.0 * f32(recipe.string_average)) / f32(1.0 + longest))
         most = f32(most - 1.0)
         count = max(1, int(f32(1.0 + f32(random.unit() * most))))
+        along = int(recipe.string_average)
+        if self.absent and recipe.string_unserved and random.below(16) == 0:
+            along = recipe.string_unserved
         for c in [seed, *numbers.near[seed]]:
             if len(touched) == count:
                 break
@@ -342,7 +354,7 @@ class Chain:
                 continue
             if c in self.absent:
                 absent += 1
-                if absent <= int(recipe.string_average):
+                if absent <= along:
                     out.append(c)
                 continue
             number = next(r for r, route in enumerate(self.routes) if c in route)
@@ -407,6 +419,7 @@ class Chain:
         numbers = self.numbers
         draft = {number: list(route) for number, route in stripped.items()}
         opened, left_out = 0, []
+        open_cheaper = key_of(coin_key, MASK64) >> 32 < chance(recipe.open_cheaper)
         for turn, c in enumerate(order):
             # Routes that the removal emptied are not filled again: a route for c alone gets a number of its own.
             candidates = {number: route for number, route in draft.items() if route}
@@ -419,21 +432,24 @@ class Chain:
                     if numbers.feasible(longer) and not blinks(blink_key, chance(recipe.blink), turn, number, place):
                         cost = numbers.tour_length(longer) - numbers.tour_length(route)
                         places.append((cost, number, place))
-            prize = REQUIRED if numbers.prize is None else numbers.prize[c]
-            if places and (prize == REQUIRED or min(places)[0] < prize):
-                _, number, place = min(places)  # ties go to the lower route, then the earlier place
-                draft.setdefault(number, list(self.routes[number]) if number < len(self.routes) else [])
-                draft[number].insert(place, c)
-                continue
+            dear = numbers.prize is None or recipe.serve_all or numbers.prize[c] > DEAR
+            prize = math.inf if dear or numbers.prize is None else numbers.prize[c]
+            found = bool(places) and min(places)[0] < prize
+            alone, opens = numbers.tour_length([c]), True
             if numbers.prize is not None:
                 routes = sum(1 for route in draft.values() if route)
                 routes += sum(1 for r in range(len(self.routes)) if r not in draft)
                 possible = routes < numbers.vehicles and numbers.alone(c)
-                pays = prize == REQUIRED or numbers.tour_length([c]) < prize
                 coin = key_of(coin_key, turn) >> 32 < chance(recipe.open_route)
-                if not possible or not (pays or coin):
-                    left_out.append(c)
-                    continue
+                opens = possible and (alone < prize or coin)
+            if found and not (opens and open_cheaper and alone < min(places)[0]):
+                _, number, place = min(places)  # ties go to the lower route, then the earlier place
+                draft.setdefault(number, list(self.routes[number]) if number < len(self.routes) else [])
+                draft[number].insert(place, c)
+                continue
+            if not opens:
+                left_out.append(c)
+                continue
             draft[len(self.routes) + opened] = [c]
             opened += 1
         return draft, left_out

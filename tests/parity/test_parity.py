@@ -104,6 +104,10 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
             all_routes=seed % 2 == 1,
             blink=[0.0, 0.01, 0.3][seed // 2],
             open_route=[0.5, 0.0, 1.0][seed % 3],
+            open_cheaper=[0.0, 1.0, 0.5, 0.0, 0.0, 0.5][seed],
+            tails=[0, 0, 20, 3, 7, 1][seed],
+            tails_share=[1.0, 0.5][seed % 2],
+            string_unserved=[0, 0, 0, 25, 0, 0][seed],
             string_average=[10.0, 3.7][seed % 2],
             string_depth=[0.01, 0.6][seed // 3],
         )
@@ -117,6 +121,7 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
 LONG = [
     ("sisr", Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01)),
     ("paper", Recipe(rule="related", removals=15, orders=5)),
+    ("tails", Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01, tails=20, open_cheaper=0.5)),
     ("random", Recipe(rule="random", removals=6, orders=2, sorted_orders=True, blink=0.1, open_route=0.2)),
 ]
 

@@ -9,6 +9,11 @@ struct Ways {
   i32 to, from, time_to, time_from;
 };
 
+// The length and the travel time between two stops.
+struct Way {
+  i32 length, time;
+};
+
 // The defaults: no state, no restriction. Comments give the parameters where they are not used.
 template <class Self> struct AnyRule {
   static constexpr bool uses_time = false;  // whether fits_position needs travel times
@@ -51,6 +56,15 @@ template <class Self> struct AnyRule {
   NDS_FN static void inserted(const Instance&, const auto&, const auto&, i32, i32, i32, auto) {}
   // Whether a refreshed route is feasible: (in, stops, first stop, customers, route, lanes).
   NDS_FN static bool feasible(const Instance&, const auto&, i32, i32, const auto&, auto) { return true; }
+
+  // Divide the numbers of a route that is cut after stop p: (in, stops, first stop, p, route, head,
+  // tail).
+  NDS_FN static void cut(const Instance&, const auto&, i32, i32, const auto&, auto&, auto&) {}
+  // Whether the head of a route and the tail of another one make a feasible route: (in, head,
+  // prefix of its last stop, tail, suffix of its first stop, way between them).
+  NDS_FN static bool fits_joined(const Instance&, const auto&, const auto&, const auto&, const auto&, const Way&) {
+    return true;
+  }
 
   // Cost of leaving customer c unserved, and the limit below which it is inserted instead.
   NDS_FN static i64 prize(const Instance&, i32) { return 0; }
@@ -99,6 +113,8 @@ template <class... Rule> struct Rules {
   NDS_FN static void refresh(auto&&... a) { (Rule::refresh(a...), ...); }
   NDS_FN static void inserted(auto&&... a) { (Rule::inserted(a...), ...); }
   NDS_FN static bool feasible(auto&&... a) { return (Rule::feasible(a...) && ...); }
+  NDS_FN static void cut(auto&&... a) { (Rule::cut(a...), ...); }
+  NDS_FN static bool fits_joined(auto&&... a) { return (Rule::fits_joined(a...) && ...); }
   NDS_FN static i64 prize(const Instance& in, i32 c) { return (Rule::prize(in, c) + ...); }
   NDS_FN static i32 limit(const Instance& in, i32 c) {
     i32 limit = kNever;

@@ -9,6 +9,8 @@ struct Greedy {
   Blinks blinks;
   u32 open_route;  // probability times 2^32 of opening a route that does not pay
   u64 coin_key;
+  bool open_cheaper;  // open a route for a customer if that is cheaper than any position
+  bool serve_all;     // insert optional customers as if they were required
 
   NDS_FN bool coin(i32 turn) const { return u32(key_of(coin_key, u64(turn)) >> 32) < open_route; }
 };
@@ -17,6 +19,14 @@ template <class R, class D> NDS_FN Ways ways_alone(const D& d, i32 c) {
   const i32 to = d.length(0, c), from = d.length(c, 0);
   if constexpr (R::uses_time && !D::symmetric) return Ways{to, from, d.time(0, c), d.time(c, 0)};
   return Ways{to, from, to, from};
+}
+
+// Whether to open a route for a customer whose best position has this cost.
+template <class R, class D>
+NDS_FN bool opens(const Instance& in, const D& d, const typename R::Probe& probe, i32 c, i32 turn, i32 routes, i32 cost,
+                  i32 limit, const Greedy& greedy) {
+  const Ways ways = ways_alone<R>(d, c);
+  return ways.to + ways.from < cost && R::opens(in, probe, c, routes, ways, limit, [&] { return greedy.coin(turn); });
 }
 
 constexpr i32 kLook = 64;  // turns between two looks at the clock
@@ -31,7 +41,7 @@ NDS_DEEP void recreate(const Instance& in, const auto& d, const Solution& s, Dra
     const i32 c = order[turn];
     const Insertion<R> insertion{typename R::Probe(in, c), c, turn, greedy.blinks};
     const typename R::Probe& probe = insertion.probe;
-    const i32 limit = R::limit(in, c);
+    const i32 limit = greedy.serve_all ? kNever : R::limit(in, c);
     Choice best{limit, -1, -1, -1};
     for (i32 i = 0; i < draft.segments; ++i) {
       const Segment seg = draft.segment[i];
@@ -40,10 +50,12 @@ NDS_DEEP void recreate(const Instance& in, const auto& d, const Solution& s, Dra
     }
     best = lanes.best(best);
     if (greedy.all_routes) scan_rest<R>(in, d, s, draft, insertion, lanes, best);
-    if (best.route >= 0) {
-      insert<R>(in, d, s, draft, probe, best, c, lanes);
-    } else if (R::opens(in, probe, c, draft.routes, ways_alone<R>(d, c), limit, [&] { return greedy.coin(turn); })) {
+    const bool found = best.route >= 0;
+    if ((!found || greedy.open_cheaper) &&
+        opens<R>(in, d, probe, c, turn, draft.routes, found ? best.cost : kNever, limit, greedy)) {
       open_route<R>(in, d, s, draft, probe, c, greedy.all_routes, lanes);
+    } else if (found) {
+      insert<R>(in, d, s, draft, probe, best, c, lanes);
     } else {
       if (lanes.leads()) draft.unserved[draft.unserved_count] = c;
       ++draft.unserved_count;

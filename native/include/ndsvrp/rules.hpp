@@ -35,6 +35,16 @@ struct Capacity : AnyRule<Capacity> {
     NDS_FN void extend(auto& route, i32) const { route.load += demand; }
   };
   NDS_FN static void add(const Instance& in, i32 c, auto& route) { route.load += in.demand[c]; }
+  NDS_FN static void cut(const Instance& in, const auto& at, i32 first, i32 p, const auto& route, auto& head,
+                         auto& tail) {
+    i32 load = 0;
+    for (i32 q = first + 1; q <= first + p; ++q) load += in.demand[at.node[q]];
+    head.load = load, tail.load = route.load - load;
+  }
+  NDS_FN static bool fits_joined(const Instance& in, const auto& head, const auto&, const auto& tail, const auto&,
+                                 const Way&) {
+    return head.load <= in.capacity - tail.load;  // the sum of the two may overflow
+  }
 };
 
 struct TimeWindows : AnyRule<TimeWindows> {
@@ -120,6 +130,11 @@ struct TimeWindows : AnyRule<TimeWindows> {
       fine &= at.depart[p] - in.service[node] <= in.due[node];
     }
     return lanes.ballot(!fine) == 0;
+  }
+
+  NDS_FN static bool fits_joined(const Instance&, const auto&, const auto& before, const auto&, const auto& after,
+                                 const Way& way) {
+    return before.depart + way.time <= after.latest;
   }
 
   // A single lane goes forward and back until nothing changes; several lanes compute all times.
@@ -349,6 +364,18 @@ struct RouteLimits : AnyRule<RouteLimits> {
     const i32 last = first + size + 1;
     const i32 duration = most(at.busy[last], at.earliest[last] - at.departure[last]);
     return (route.distance <= in.max_distance) & (duration <= in.max_duration);
+  }
+  NDS_FN static void cut(const Instance&, const auto& at, i32 first, i32 p, const auto& route, auto& head, auto& tail) {
+    i32 distance = 0;
+    for (i32 q = first; q < first + p; ++q) distance += at.edge[q];
+    head.distance = distance, tail.distance = route.distance - distance - at.edge[first + p];
+  }
+  NDS_FN static bool fits_joined(const Instance& in, const auto& head, const auto& before, const auto& tail,
+                                 const auto& after, const Way& way) {
+    const i32 finish = most(before.earliest + way.time + after.left, after.finish);
+    const i32 departure = least(before.departure, after.latest - way.time - before.busy);
+    return (head.distance + way.length <= in.max_distance - tail.distance) &
+           (before.busy + way.time <= in.max_duration - after.left) & (finish - departure <= in.max_duration);
   }
 };
 

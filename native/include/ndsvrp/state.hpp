@@ -48,6 +48,7 @@ struct Draft {
 
 // What the teams of a crew share during a step.
 struct CrewState {
+  i32 moved;                               // tails were exchanged
   i32 count;                               // customers removed
   i32 left, used, segments, routes, full;  // the stripped draft
   i64 stripped_delta;

@@ -2,6 +2,7 @@
 #pragma once
 #include "ruin.hpp"
 #include "step_by_gaps.hpp"
+#include "tails.hpp"
 
 namespace nds::inline NDS_ISA {
 
@@ -131,9 +132,34 @@ NDS_FN bool step(const Instance& in, const auto& d, Chain& chain, Workspace& wor
 
 constexpr i32 kFull = -1;
 
-// Make steps from … to-1 of an improvement step (the paper's figure 3), in sequence. Accepts if new < current - T
-// ln(u). Returns how many were made before time was up, or kFull if a draft ran out of stops, after which the workspace
-// must not be used.
+// Try to exchange tails of routes, accepted as a step is. The first team does it. Returns false if
+// its draft ran out of stops.
+template <class R, class D, class C>
+NDS_FN bool swap_tails(const Instance& in, const D& d, Chain& chain, Workspace& work, const Recipe& recipe,
+                       double temperature, u64 key, C crew) {
+  bool moved = false, full = false;
+  if (crew.team == 0) {
+    Random random{key_of(key, ~1ull)};
+    const double margin = temperature * minus_log(random.bits() >> 8);
+    Draft& draft = work.stripped;
+    moved = draft_tails<R>(in, d, chain.current, draft, recipe.tails, margin, random, crew.lanes);
+    full = moved && draft.full;
+    if (moved && !full) accept<R>(in, chain, work, draft, crew.lanes);
+    draft.segments = 0;
+  }
+  if constexpr (!C::alone) {
+    CrewState& state = *work.crew;
+    if (crew.team == 0 && crew.lanes.leads()) state.moved = moved, state.full = full;
+    crew.sync();
+    moved = state.moved, full = state.full;
+    if (moved) share(chain, work, crew.team == 0, crew);
+  }
+  return !full;
+}
+
+// Make steps from … to-1 of an improvement step (the paper's figure 3), in sequence. Accepts if new
+// < current - T ln(u). Returns how many were made before time was up, or kFull if a draft ran out
+// of stops, after which the workspace must not be used.
 template <class R, class D>
 NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe, const i32* given,
                      const double* temperature, i32 from, i32 to, u64 key, auto crew) {
@@ -141,6 +167,9 @@ NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Re
   i32 k = from;
   for (; k < to; ++k) {
     const u64 step_key = key_of(key, u64(k));
+    if (recipe.tails > 0 && u32(key_of(step_key, ~2ull) >> 32) < recipe.tails_share &&
+        !swap_tails<R>(in, d, chain, work, recipe, temperature[k], step_key, crew))
+      return kFull;
     const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
     double margin = 0.0;
     if (!crew.by_gaps || crew.team == crew.teams - 1) {

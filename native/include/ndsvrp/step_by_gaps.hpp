@@ -7,8 +7,11 @@
 namespace nds::inline NDS_ISA {
 
 NDS_FN Greedy greedy_for(const Recipe& recipe, Random& ordering) {
-  return Greedy{recipe.all_routes != 0, Blinks{ordering.bits(), recipe.blink}, recipe.open_route,
-                key_of(ordering.key, ~0ull)};
+  const u64 coin_key = key_of(ordering.key, ~0ull);
+  const bool open_cheaper = u32(key_of(coin_key, ~0ull) >> 32) < recipe.open_cheaper;
+  return Greedy{recipe.all_routes != 0, Blinks{ordering.bits(), recipe.blink},
+                recipe.open_route,      coin_key,
+                open_cheaper,           recipe.serve_all != 0};
 }
 
 // A step by gaps before the recreation.
@@ -70,7 +73,7 @@ NDS_DEEP bool by_gaps(const Instance& in, const auto& d, Chain& chain, Workspace
                       u64 key, double margin, Outcome& outcome, auto crew) {
   const auto lanes = crew.lanes;
   Solution& s = chain.current;
-  if (recipe.all_routes || recipe.orders > crew.teams) return false;
+  if (recipe.all_routes || recipe.serve_all || recipe.orders > crew.teams) return false;
   if (!fits_registers(in, d, s, work.table, count, lanes)) return false;
   const Touched touched = touched_routes(s, work.removed, count, lanes);
   if (!fits_registers<R>(work.table, touched, lanes)) {

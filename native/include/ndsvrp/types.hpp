@@ -95,7 +95,12 @@ NDS_STRUCT(Instance, NDS_INSTANCE)
   FIELD(i32, sorted_orders)    \
   FIELD(i32, all_routes)       \
   FIELD(Chance, blink)         \
-  FIELD(Chance, open_route)
+  FIELD(Chance, open_route)    \
+  FIELD(Chance, open_cheaper)  \
+  FIELD(i32, tails)            \
+  FIELD(Chance, tails_share)   \
+  FIELD(i32, string_unserved)  \
+  FIELD(i32, serve_all)
 NDS_STRUCT(Recipe, NDS_RECIPE)
 
 // How much memory is needed. Routes may outnumber customers: those that a step empties count until the end of the step.

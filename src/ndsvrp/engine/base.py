@@ -27,10 +27,15 @@ class Recipe:
     all_routes: bool = False
     blink: float = 0.0
     open_route: float = 0.5
+    open_cheaper: float = 0.0
+    tails: int = 0
+    tails_share: float = 1.0
+    serve_all: bool = False  #: insert optional customers as if they were required
     string_average: float = 10.0
     string_longest: int = 10
     string_split: float = 0.5
     string_depth: float = 0.01
+    string_unserved: int = 0
 
 
 class View(NamedTuple):

@@ -74,6 +74,7 @@ class Search:
             improve_start(
                 engine, state, self.seed, self.start_rounds,
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
+                serve_all=settings.start_served,
             )  # fmt: skip
         launched = Launched(0, np.array([cool(0.0) for cool in cooling]), state.snapshot())
         stopped = self._pipeline.push(launched, self._report)

@@ -32,6 +32,14 @@ class Settings:
     scope: Scope = documented("touched", "Routes considered for insertion: those with removed customers, or all.")
     blink: float = documented(0.0, "Probability that insertion skips a position, as in SISRs.")
     open_route: float = documented(0.5, "Probability that an optional customer may open a route that does not pay.")
+    open_cheaper: float = documented(
+        0.0, "Probability that a reconstruction opens a route for a customer if that is cheaper than any position."
+    )
+    tails: int = documented(
+        0, "Nearest customers of a random one with whose routes its route may exchange tails; 0: none."
+    )
+    tails_share: float = documented(1.0, "Share of the steps before which an exchange of tails is tried.")
+    start_served: bool = documented(False, "Start from a solution that serves as many optional customers as possible.")
     hot: float = documented(0.1, "Temperature at the start, for a bounding box of side 1.")
     cold: float = documented(0.001, "Temperature at the end, for a bounding box of side 1.")
     threshold: float = documented(
@@ -41,6 +49,9 @@ class Settings:
     string_longest: int = documented(10, "String removal: longest string removed from one route.")
     string_split: float = documented(0.5, "String removal: probability that a substring stays in its route.")
     string_depth: float = documented(0.01, "String removal: probability of making that substring one customer longer.")
+    string_unserved: int = documented(
+        0, "String removal: most unserved customers that one step in 16 removes too; 0: string_average, as always."
+    )
 
     def recipe(self, customers: int, *, by_rule: bool) -> Recipe:
         """Return what an engine needs of these settings, for so many customers."""
@@ -56,9 +67,9 @@ class Settings:
 
 RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "rollouts": (1, 2**20),
-    "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
-    "threshold": (0, float("inf")), "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1),
-    "string_depth": (0, 0.999),
+    "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1), "open_cheaper": (0, 1),
+    "tails": (0, 256), "tails_share": (0, 1), "threshold": (0, float("inf")), "string_average": (1, 2**20),
+    "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999), "string_unserved": (0, 256),
 }  # fmt: skip
 
 

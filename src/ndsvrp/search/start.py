@@ -20,18 +20,21 @@ def improve_start(
     *,
     deadline: float | None = None,
     rounds_deadline: float | None = None,
+    serve_all: bool = False,
 ) -> None:
     """Improve first solutions by ruin and recreate at temperature 0.
 
     If the fleet is limited, first insert all customers greedily, which uses few vehicles. Then, for so many rounds,
-    remove a quarter at random and insert it into any route. The rounds may have an earlier deadline.
+    remove a quarter at random and insert it into any route. The rounds may have an earlier deadline. With `serve_all`,
+    optional customers are inserted as if they were required.
     """
     largest, chains = max(problem.customers for problem in state.problems), len(state.problem_of)
-    if any(problem.vehicles is not None for problem in state.problems):
-        everything = Recipe(rule="random", removals=largest, all_routes=True)
-        engine.improve(state, everything, None, np.zeros((chains, 1)), seed, ITERATION, deadline=deadline)
+    if serve_all or any(problem.vehicles is not None for problem in state.problems):
+        everything = Recipe(rule="random", removals=largest, all_routes=True, serve_all=serve_all)
+        accepted = np.full((chains, 1), 1e18 if serve_all else 0.0)  # serving all may cost more
+        engine.improve(state, everything, None, accepted, seed, ITERATION, deadline=deadline)
     if rounds:
-        quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True)
+        quarter = Recipe(rule="random", removals=max(1, largest // 4), all_routes=True, serve_all=serve_all)
         zero = np.broadcast_to(0.0, (chains, rounds))
         engine.improve(state, quarter, None, zero, seed, ITERATION + 1, deadline=rounds_deadline or deadline)
 

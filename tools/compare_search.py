@@ -1,0 +1,185 @@
+"""Compare settings of the search by paired runs: same instances, seeds, seconds and machine.
+
+    python tools/compare_search.py --time 30 --seeds 1 2 --jobs 8 --out rows.jsonl \\
+        base:solver=sisr tails:solver=sisr,tails=20
+
+Each argument is NAME:OPTION=VALUE,…, options of `ndsvrp.solve`. The instances are generated here (`FAMILIES`) and are
+no test instances. Every run is a process with one core; runs of one instance and seed start together. Prints the mean
+difference of each configuration to the first one, in percent, with its standard error, per family.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ndsvrp import Metric, Problem, check, generate, solve
+from ndsvrp.generate import Clustered
+from ndsvrp.search import stopping
+
+SEED = 77  # of all instances
+
+
+def x_like(n: int, size: str, number: int, demand: str = "1-100", depot: str = "random") -> Problem:
+    """Return an instance of the X generator, on its grid of 1000 with rounded lengths."""
+    kind = Clustered(depot=depot, customers="random-clustered", seeds=(3, 8), demand=demand, route_size=size)  # type: ignore[arg-type]
+    problem = generate("cvrp", n, seed=SEED, first=number, layout="clustered", clustered=kind)[0]
+    assert problem.coordinates is not None
+    return replace(problem, coordinates=np.rint(problem.coordinates * 1000), metric=Metric.ROUND)
+
+
+def homberger_like(number: int, *, wide: bool, prizes: bool = False, n: int = 600) -> Problem:
+    """Return an instance in the manner of Gehring and Homberger: layout R, RC or C in turn, long or short horizon."""
+    random = np.random.default_rng((SEED, n, number, wide))
+    kind = ("R", "RC", "C")[number % 3]
+    share_windows, stretch = (1.0, 0.5, 1.0, 0.25)[number % 4], (1, 2, 4)[number % 5 % 3]
+    side = 500.0
+    centres = random.uniform(0.05, 0.95, (max(4, n // 12), 2)) * side
+    clustered = centres[random.integers(len(centres), size=n)] + random.normal(0, 0.02 * side, (n, 2))
+    share = {"C": 1.0, "R": 0.0, "RC": 0.5}[kind]
+    places = np.where(random.random((n, 1)) < share, clustered, random.uniform(0, side, (n, 2))).clip(0, side)
+    points = np.rint(np.concatenate([[[side / 2, side / 2]], places]))
+    service, demand = 90.0 if kind == "C" else 10.0, np.r_[0, random.integers(1, 36, n)]
+    horizon = (3914.0 if kind == "C" else 7500.0) if wide else 1850.0
+    away = np.hypot(*(points - points[0]).T)
+    narrow = (160.0 if kind == "C" else 120.0) if wide else (60.0 if kind == "C" else 20.0)
+    width = np.where(random.random(n) < share_windows, narrow * stretch, 2 * horizon)
+    early, late = np.ceil(away[1:]) + 1, horizon - np.ceil(away[1:]) - service - 1
+    centre = early + random.random(n) * (late - early)
+    windows = np.rint(np.stack([np.maximum(early, centre - width / 2), np.minimum(late, centre + width / 2)], 1))
+    prize = np.r_[0.0, np.rint(demand[1:] * random.uniform(0.5, 2.0, n)) + 5] if prizes else None
+    return Problem(
+        demand=demand, capacity=(700.0 if kind == "C" else 1000.0) if wide else 200.0, coordinates=points,
+        metric=Metric.DIMACS, prize=prize, windows=np.vstack([[0.0, horizon], windows]),
+        service=np.r_[0.0, np.full(n, service)],
+    )  # fmt: skip
+
+
+def drawn(variant: str, n: int) -> Callable[[int], Problem]:
+    """Return the generator of the paper's instances."""
+    return lambda number: generate(variant, n, seed=SEED, first=number)[0]
+
+
+def limited(number: int) -> Problem:
+    """Return an instance whose routes are limited by their duration, of about 25 customers each."""
+    problem = generate("cvrp", 300, seed=SEED, first=number, capacity=150)[0]
+    return replace(problem, max_duration=2.6)
+
+
+FAMILIES: dict[str, Callable[[int], Problem]] = {
+    "x120": lambda i: x_like(120 + 20 * i, ("5-8", "8-12", "3-5", "16-25")[i % 4], i),
+    "x400-short": lambda i: x_like(400, "3-5", i, "50-100"),
+    "x400": lambda i: x_like(400, "8-12", i),
+    "x800-long": lambda i: x_like(800, "16-25", i),
+    "limits": limited,
+    "cvrp500": drawn("cvrp", 500),
+    "cvrp2000": drawn("cvrp", 2000),
+    "vrptw500": drawn("vrptw", 500),
+    "pcvrp500": drawn("pcvrp", 500),
+    "short": lambda i: homberger_like(i, wide=False),
+    "wide": lambda i: homberger_like(i, wide=True),
+    "wide-prizes": lambda i: homberger_like(i, wide=True, prizes=True),
+    "short-prizes": lambda i: homberger_like(i, wide=False, prizes=True),
+}
+
+
+def number(text: str) -> Any:
+    """Return what the text states: a number, or a word."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def child(job: dict[str, Any]) -> None:
+    """Run one search and print a row."""
+    if job["cpu"]:  # seconds of this process, whatever else the machine does
+        stopping.time = SimpleNamespace(perf_counter=time.process_time)  # type: ignore[assignment]
+        stopping.Budget.deadline = None  # type: ignore[assignment,method-assign]
+        stopping.Budget.time_at = lambda self, share: None  # type: ignore[method-assign]
+    problem = FAMILIES[job["family"]](job["number"])
+    options = {key: number(value) for key, value in (part.split("=", 1) for part in job["options"].split(",") if part)}
+    result = solve(problem, time=job["time"], seed=job["seed"], threads=1, device="cpu", **options)
+    report = check(problem, result.solution)
+    assert report.feasible, report.violations
+    print(json.dumps({**job, "cost": report.cost, "routes": len(result.solution.routes),
+                      "reconstructions": result.reconstructions}))  # fmt: skip
+
+
+def main() -> None:
+    """Run all jobs and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("configurations", nargs="+")
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
+    parser.add_argument("--count", type=int, default=2)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--time", type=float, default=30.0)
+    parser.add_argument(
+        "--cpu", action="store_true", help="count seconds of the process, for a machine with other load"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    named = dict(part.split(":", 1) for part in given.configurations)
+    jobs = [
+        {"family": family, "number": i, "seed": seed, "time": given.time, "cpu": given.cpu, "name": name,
+         "options": options}
+        for family in given.families for i in range(given.count) for seed in given.seeds
+        for name, options in named.items()
+    ]  # fmt: skip
+
+    def run(job: dict[str, Any]) -> dict[str, Any]:
+        call = [sys.executable, __file__, "--child", json.dumps(job)]
+        done = subprocess.run(call, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        if done.returncode:
+            raise SystemExit(f"{job}: {done.stderr[-2000:]}")
+        row: dict[str, Any] = json.loads(done.stdout)
+        if given.out:
+            with given.out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+        return row
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        rows = list(pool.map(run, jobs))
+    report(rows, list(named))
+
+
+def report(rows: list[dict[str, Any]], names: list[str]) -> None:
+    """Print the mean difference to the first configuration."""
+    costs = {(r["family"], r["number"], r["seed"], r["name"]): r for r in rows}
+    table: dict[tuple[str, str], list[tuple[float, int, float]]] = defaultdict(list)
+    for (family, i, seed, name), row in costs.items():
+        base = costs[family, i, seed, names[0]]
+        change = 100 * (row["cost"] / base["cost"] - 1), row["routes"], row["reconstructions"] / base["reconstructions"]
+        table[family, name].append(change)
+        table["all", name].append(change)
+    families = list(dict.fromkeys(family for family, _ in table if family != "all"))
+    for family in (*families, "all"):
+        cells = []
+        for name in names:
+            if not table[family, name]:
+                continue
+            change, routes, speed = np.array(table[family, name]).T
+            error = change.std(ddof=1) / np.sqrt(len(change)) if len(change) > 1 else 0.0
+            cells.append(f"{name} {change.mean():+.3f}±{error:.3f} ({routes.mean():.1f} r, {speed.mean():.2f}x)")
+        print(f"{family:12s} " + " | ".join(cells))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--child":
+        child(json.loads(sys.argv[2]))
+    else:
+        main()
