@@ -20,7 +20,7 @@ from ndsvrp.solution import Solution
 from ndsvrp.variants import variant_of
 
 TOGETHER = 16  # problems searched side by side by default
-CHECKING = 2e-6  # seconds per customer for exporting and checking a solution, within the time limit
+CHECKING = 4e-6  # seconds per customer for exporting and checking a solution, within the time limit
 
 Callback = Callable[[Progress], None]
 Outcome = Result | NoSolutionError

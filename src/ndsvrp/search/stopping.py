@@ -60,9 +60,9 @@ class Budget:
         return budget
 
     def reserve(self, seconds: float) -> None:
-        """End the search earlier, for work after it: by this much, or by a fifth of the time limit if that is less."""
+        """End the search earlier, for work after it: by this much, or by 30% of the time limit if that is less."""
         if self.seconds is not None:
-            self.seconds -= min(seconds, 0.2 * self.seconds)
+            self.seconds -= min(seconds, 0.3 * self.seconds)
 
     def restart(self) -> None:
         """Start the clock again."""
