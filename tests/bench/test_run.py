@@ -238,7 +238,7 @@ def test_key_takes_the_processor_from_the_hardware() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"solvers": ["fast"]}, "no solver 'fast'; there are sisr, nds, pyvrp, hgs"),
+        ({"solvers": ["fast"]}, "no solver 'fast'; there are hybrid, sisr, nds, pyvrp, hgs"),
         ({"solvers": ["fakes:NOBODY"]}, "solver 'fakes:NOBODY' cannot be loaded"),
         ({"time": 0}, "time: 0 is not a number of seconds"),
         ({"jobs": 0}, "jobs: 0 is not within 1-"),

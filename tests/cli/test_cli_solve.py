@@ -30,12 +30,12 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     assert told["cost"] == cost
     assert (told["seed"], told["iterations"], told["stopped"]) == (3, 5, "iterations")
     assert [tuple(route) for route in told["routes"]] == list(solution.routes)
-    assert told["settings"]["solver"] == "sisr"
+    assert told["settings"]["solver"] == "hybrid"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.png", "a.sol"]
     assert f"cost        {cost:,.0f}\n" in answer.stdout
     assert "metric round (auto)" in answer.stdout
-    assert "solver sisr (auto), ruin string, device cpu (auto), 1 chain on 1 thread" in answer.stdout
+    assert "solver hybrid (auto), ruin string, device cpu (auto), 1 chain on 1 thread" in answer.stdout
     assert re.search(r"gap +\+\d+\.\d\d % to the best known 26,362 \(", answer.stdout)
     nds("check", instance, out)
 

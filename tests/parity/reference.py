@@ -344,9 +344,6 @@ class Chain:
         most = f32(f32(4.0 * f32(recipe.string_average)) / f32(1.0 + longest))
         most = f32(most - 1.0)
         count = max(1, int(f32(1.0 + f32(random.unit() * most))))
-        along = int(recipe.string_average)
-        if self.absent and recipe.string_unserved and random.below(16) == 0:
-            along = recipe.string_unserved
         for c in [seed, *numbers.near[seed]]:
             if len(touched) == count:
                 break
@@ -354,7 +351,7 @@ class Chain:
                 continue
             if c in self.absent:
                 absent += 1
-                if absent <= along:
+                if absent <= int(recipe.string_average):
                     out.append(c)
                 continue
             number = next(r for r, route in enumerate(self.routes) if c in route)

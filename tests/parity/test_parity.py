@@ -107,7 +107,6 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
             open_cheaper=[0.0, 1.0, 0.5, 0.0, 0.0, 0.5][seed],
             tails=[0, 0, 20, 3, 7, 1][seed],
             tails_share=[1.0, 0.5][seed % 2],
-            string_unserved=[0, 0, 0, 25, 0, 0][seed],
             string_average=[10.0, 3.7][seed % 2],
             string_depth=[0.01, 0.6][seed // 3],
         )

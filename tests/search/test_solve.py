@@ -62,7 +62,7 @@ def cheapest(problem: Problem) -> float:
 # --- small problems are solved to the end --------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["sisr", "nds"])
+@pytest.mark.parametrize("solver", ["hybrid", "sisr", "nds"])
 @pytest.mark.parametrize(
     "fields",
     [
@@ -129,7 +129,7 @@ def test_patience() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("solver", ["sisr", "nds"])
+@pytest.mark.parametrize("solver", ["hybrid", "sisr", "nds"])
 def test_time_for_one_customer(solver: str) -> None:
     problem = Problem(coordinates=[[0, 0], [3, 4]], demand=[0, 1], capacity=1)
     began = time.perf_counter()
@@ -144,7 +144,7 @@ def test_time_for_many_customers() -> None:
     problem.length(0, 1)
     result = solve(problem, time=1.0, seed=1)
     assert result.stopped == "time"
-    assert 1.0 <= result.seconds < 1.0 + 0.6  # 0.1 on an idle machine
+    assert 0.9 < result.seconds < 1.0 + 0.6  # within 0.1 on an idle machine; time is reserved for export and check
     assert result.report.feasible
     assert result.iterations > 0
 
@@ -188,7 +188,7 @@ def outcome(result: Result) -> tuple[Any, ...]:
     return result.solution, result.cost, [(point.iteration, point.cost) for point in result.trace]
 
 
-@pytest.mark.parametrize("solver", ["sisr", "nds"])
+@pytest.mark.parametrize("solver", ["hybrid", "sisr", "nds"])
 def test_threads_do_not_matter(solver: str) -> None:
     problem = uniform(60, prize=np.r_[0, np.full(60, 0.3)])
     runs = [
@@ -200,7 +200,7 @@ def test_threads_do_not_matter(solver: str) -> None:
 
 
 @pytest.mark.parametrize("factor", [1024.0, 2.0**-20])
-@pytest.mark.parametrize("solver", ["sisr", "nds"])
+@pytest.mark.parametrize("solver", ["hybrid", "sisr", "nds"])
 def test_temperatures_are_free_of_scale(factor: float, solver: str) -> None:
     """A power of two changes nothing at all; the trajectory is the same to the bit."""
     rng = np.random.default_rng(3)
@@ -361,7 +361,7 @@ def test_preset_paper() -> None:
         assert (chosen.solver, chosen.settings) == ("nds", Settings(ruin="related", removals=15, chains=8))
     assert Solver(preset="paper", ruin="random").plan(problem).settings.ruin == "random"
     assert Solver(preset="paper").plan(problem.replace(prize=np.r_[0, np.ones(20)])).settings.chains == 128
-    assert Solver().plan(problem).solver == "sisr"
+    assert Solver().plan(problem).solver == "hybrid"
 
 
 def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,14 +372,14 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         found = Solver(**how).plan(problem)
         return found.solver, found.settings.ruin, found.device, found.settings.chains
 
-    sisr = ("sisr", "string", "cpu", 1)
-    assert chosen() == sisr, "there is no GPU"
+    hybrid = ("hybrid", "string", "cpu", 1)
+    assert chosen() == hybrid, "there is no GPU"
     monkeypatch.setattr(planning, "_has_gpu", lambda: True)
     assert chosen() == chosen(windows) == chosen(prizes) == chosen(device="cuda") == ("nds", "policy", "cuda", 128)
     assert chosen(chains=5) == ("nds", "policy", "cuda", 5)
     for asked in ({"threads": 2}, {"string_average": 20.0}, {"blink": 0.1}):
-        assert chosen(**asked)[:2] == ("sisr", "string"), "what was asked for is for rules"
-    assert chosen(device="cpu") == chosen(solver="sisr", device="cpu") == sisr
+        assert chosen(**asked)[:2] == ("hybrid", "string"), "what was asked for is for rules"
+    assert chosen(device="cpu") == chosen(solver="hybrid", device="cpu") == hybrid
     assert chosen(ruin="related", solver="nds") == ("nds", "related", "cuda", 128)
     assert chosen(preset="paper") == ("nds", "related", "cuda", 8)
     matrix = np.hypot(*(ours.coordinates[:, None] - ours.coordinates[None]).transpose(2, 0, 1))
@@ -388,7 +388,7 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         generate("pcvrptw", 100, seed=1)[0], ours.replace(vehicles=40),
         Problem(distance=matrix, demand=ours.demand, capacity=ours.capacity),
     )  # fmt: skip
-    assert {chosen(problem) for problem in others} == {sisr}
+    assert {chosen(problem) for problem in others} == {hybrid}
 
 
 def test_limits_of_a_result() -> None:
@@ -400,7 +400,7 @@ def test_limits_of_a_result() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("solver", ["sisr", "nds"])
+@pytest.mark.parametrize("solver", ["hybrid", "sisr", "nds"])
 def test_tight_fleets(solver: str) -> None:
     """Demands that fill all vehicles to the brim."""
     for seed in range(4):
@@ -512,7 +512,7 @@ def problems(draw: st.DrawFn) -> Problem:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:prizes above")
 @settings(max_examples=500, deadline=None, derandomize=True)
-@given(problem=problems(), seed=st.integers(0, 2**63 - 1), solver=st.sampled_from(["sisr", "nds"]))
+@given(problem=problems(), seed=st.integers(0, 2**63 - 1), solver=st.sampled_from(["hybrid", "sisr", "nds"]))
 def test_solutions_are_feasible(problem: Problem, seed: int, solver: str) -> None:
     more = {"chains": 1, "rollouts": 60} if solver == "sisr" else {"chains": 2, "rollouts": 15, "orders": 2}
     try:

@@ -58,8 +58,6 @@ NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i
   }
 }
 
-constexpr i32 kMany = 16;  // one step in so many removes many unserved customers
-
 // Adjacent string removal (Christiaens & Vanden Berghe 2020, their equations 5 to 9): strings of
 // customers of routes near a random customer. Unserved customers among the neighbours are removed
 // too.
@@ -71,9 +69,7 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   const float longest = mean < float(recipe.string_longest) ? mean : float(recipe.string_longest);
   const float most_strings = 4.0f * recipe.string_average / (1.0f + longest) - 1.0f;
   const i32 strings = most(1, i32(1.0f + random.unit() * most_strings));
-  // Now and then so many unserved customers that they may fill a route of their own.
-  const bool many = s.unserved_count > 0 && recipe.string_unserved > 0 && random.below(kMany) == 0;
-  const i32 along = many ? recipe.string_unserved : i32(recipe.string_average);
+  const i32 along = i32(recipe.string_average);
   const i32* near = in.near + i64(seed) * in.near_count;
   i32 touched = 0, unserved = 0;
   for (i32 i = -1; i < in.near_count && touched < strings; ++i) {

@@ -99,7 +99,6 @@ NDS_STRUCT(Instance, NDS_INSTANCE)
   FIELD(Chance, open_cheaper)  \
   FIELD(i32, tails)            \
   FIELD(Chance, tails_share)   \
-  FIELD(i32, string_unserved)  \
   FIELD(i32, serve_all)
 NDS_STRUCT(Recipe, NDS_RECIPE)
 

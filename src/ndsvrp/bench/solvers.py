@@ -99,12 +99,13 @@ def _model_label(model: str) -> str:
 
 
 KNOWN = {
+    "hybrid": "ndsvrp.bench.solvers:HYBRID",
     "sisr": "ndsvrp.bench.solvers:SISR",
     "nds": "ndsvrp.bench.solvers:NDS",
     "pyvrp": "ndsvrp.bench.pyvrp_adapter:PYVRP",
     "hgs": "ndsvrp.bench.hgs_adapter:HGS",
 }
-SISR, NDS = (OwnSolver(replace(DEFAULT, solver=name)) for name in ("sisr", "nds"))
+HYBRID, SISR, NDS = (OwnSolver(replace(DEFAULT, solver=name)) for name in ("hybrid", "sisr", "nds"))
 
 
 def find_solver(name: str, request: Request = DEFAULT) -> BenchmarkSolver:

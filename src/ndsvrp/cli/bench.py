@@ -17,7 +17,7 @@ from ndsvrp.io.files import check_writable, exists, read_bytes, refused
 from ndsvrp.search.planning import DEVICES, RUINS
 from ndsvrp.text import number
 
-_OWN = "Solvers of this package (sisr, nds)"
+_OWN = "Solvers of this package (hybrid, sisr, nds)"
 
 app = typer.Typer(no_args_is_help=True, help="Compare solvers; measure speed, time limits and memory.")
 
@@ -27,7 +27,9 @@ def run_command(
     set_path: Annotated[
         str, typer.Argument(metavar="SET", help="An .npz set, a folder of instances, or a pattern in quotes.")
     ],
-    solvers: Annotated[str, option("NAMES", f"Separated by commas: {', '.join(KNOWN)}, or module:attribute.")] = "sisr",
+    solvers: Annotated[
+        str, option("NAMES", f"Separated by commas: {', '.join(KNOWN)}, or module:attribute.")
+    ] = "hybrid",
     time: Annotated[float, option("S", "Seconds per instance and solver.")] = 60.0,
     instances: Annotated[str | None, option("WHICH", "Positions or names: 0-7, 3, 0,2,5-6; all by default.")] = None,
     seed: Annotated[int, option("N", "Seed of every run.", min=0)] = 1,

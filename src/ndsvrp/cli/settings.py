@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.table import Table
 
 from ndsvrp.cli.formatting import console
+from ndsvrp.problem import Problem
 from ndsvrp.records import describe
 from ndsvrp.search import settings
 from ndsvrp.search.settings import Settings
 
-HEAD = ("setting", "nds", "sisr", "what it is")
+HEAD = ("setting", "nds", "sisr", "hybrid", "what it is")
 TRAINING_HEAD = ("field", "default", "what it is")
 
 
@@ -43,10 +45,14 @@ def _table(head: tuple[str, ...], content: Sequence[tuple[str, ...]]) -> Table:
     return table
 
 
-def rows() -> list[tuple[str, str, str, str]]:
-    """Return (name, value for nds, value for sisr, sentence) of every setting."""
-    sisr = settings.sisr()
-    return [(name, _show(default), _show(getattr(sisr, name)), text) for name, default, text in describe(Settings)]
+def rows() -> list[tuple[str, ...]]:
+    """Return (name, value for each solver, sentence) of every setting; for hybrid that of a CVRP."""
+    plain = Problem(demand=np.array([0.0, 1.0]), capacity=1.0, coordinates=np.zeros((2, 2)))
+    others = settings.sisr(), settings.hybrid(plain)
+    return [
+        (name, _show(default), *(_show(getattr(other, name)) for other in others), text)
+        for name, default, text in describe(Settings)
+    ]
 
 
 def training_rows() -> dict[str, list[tuple[str, str, str]]]:
@@ -83,6 +89,8 @@ def page() -> str:
         "",
         *_markdown(HEAD, rows()),
         "",
+        "The column `hybrid` is for a CVRP. With prizes `start_served` is on; with windows `open_cheaper` is 0.5 if a",
+        "vehicle carries more than 25 customers.",
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
     ]
     return "\n".join(lines) + "\n"

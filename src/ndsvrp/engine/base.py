@@ -35,7 +35,6 @@ class Recipe:
     string_longest: int = 10
     string_split: float = 0.5
     string_depth: float = 0.01
-    string_unserved: int = 0
 
 
 class View(NamedTuple):

@@ -100,8 +100,7 @@ def removed_at_most(shape: Shape, recipe: Recipe) -> int:
 
     def of(n: int) -> int:
         if recipe.rule == "string":  # as many strings as 4 average / (1 + longest), and unserved customers on the way
-            along = max(int(np.ceil(recipe.string_average)), recipe.string_unserved)
-            return min(n, 4 * int(np.ceil(recipe.string_average)) + along + recipe.string_longest + 2 + retries)
+            return min(n, 5 * int(np.ceil(recipe.string_average)) + recipe.string_longest + 2 + retries)
         if recipe.rule == "random" and 4 * min(recipe.removals, n) > n:
             return n
         return min(n, recipe.removals + retries)

@@ -17,7 +17,7 @@ from ndsvrp.search import settings as presets
 from ndsvrp.search.settings import Settings
 from ndsvrp.variants import variant_of
 
-SOLVERS = ("auto", "nds", "sisr")
+SOLVERS = ("auto", "hybrid", "nds", "sisr")
 PRESETS = tuple(presets.PRESETS)
 DEVICES = ("auto", "cpu", "cuda")
 RUINS = (*RULES, "policy")
@@ -31,8 +31,8 @@ class Request:
 
     solver: str = documented(
         "auto",
-        f"One of {', '.join(SOLVERS)}. auto: sisr, or nds for the ruin policy and for the preset paper; on a GPU nds "
-        "with the policy, for problems it was trained on (docs/models.md).",
+        f"One of {', '.join(SOLVERS)}. auto: hybrid (SISRs with exchanges of tails), or nds for the ruin policy and "
+        "for the preset paper; on a GPU nds with the policy, for problems it was trained on (docs/models.md).",
     )
     ruin: str | Ruin | RuinFunction | None = documented(
         None,
@@ -88,16 +88,17 @@ def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
     ruin = _default_ruin(problem, request) if request.ruin is None else request.ruin
     is_learned = isinstance(ruin, str) and ruin == "policy"
     preset = _pick("preset", request.preset, PRESETS)
-    solver = _pick("solver", request.solver, SOLVERS, auto="nds" if preset == "paper" or is_learned else "sisr")
+    solver = _pick("solver", request.solver, SOLVERS, auto="nds" if preset == "paper" or is_learned else "hybrid")
     device = _pick("device", request.device, DEVICES, auto="cuda" if solver == "nds" and _has_gpu() else "cpu")
-    if solver == "sisr" and preset == "paper":
+    if solver != "nds" and preset == "paper":
         raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
-    if solver == "sisr" and is_learned:
-        raise NdsError("the ruin 'policy' is for the solver 'nds', not 'sisr'")
+    if solver != "nds" and is_learned:
+        raise NdsError(f"the ruin 'policy' is for the solver 'nds', not '{solver}'")
     if request.model is not None and not is_learned:
         named = f"'{ruin}'" if isinstance(ruin, str) else name_of(ruin)
         raise NdsError(f"a model is for the ruin 'policy', not {named}")
-    base = presets.sisr() if solver == "sisr" else presets.PRESETS[preset](problem)
+    of_solver = {"sisr": presets.sisr, "hybrid": presets.hybrid, "nds": presets.PRESETS[preset]}
+    base = of_solver[solver](problem)
     changes = dict(request.settings)
     if device == "cuda" and solver == "nds" and preset == "default":
         changes["chains"] = GPU_CHAINS

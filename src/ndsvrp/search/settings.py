@@ -1,8 +1,10 @@
 """Settings of a search. Defaults live here alone; command help and reference page are generated from them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from ndsvrp.engine.base import Recipe
 from ndsvrp.errors import NdsError
@@ -15,7 +17,7 @@ Scope = Literal["touched", "all"]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A configuration of augmented simulated annealing. SISRs and NDS are two of them."""
+    """A configuration of augmented simulated annealing. SISRs, NDS and the hybrid of rules are three of them."""
 
     ruin: RuinName = documented(
         "string", "How customers are chosen for removal: a rule by name, the learned policy, or your own function."
@@ -49,9 +51,6 @@ class Settings:
     string_longest: int = documented(10, "String removal: longest string removed from one route.")
     string_split: float = documented(0.5, "String removal: probability that a substring stays in its route.")
     string_depth: float = documented(0.01, "String removal: probability of making that substring one customer longer.")
-    string_unserved: int = documented(
-        0, "String removal: most unserved customers that one step in 16 removes too; 0: string_average, as always."
-    )
 
     def recipe(self, customers: int, *, by_rule: bool) -> Recipe:
         """Return what an engine needs of these settings, for so many customers."""
@@ -69,7 +68,7 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "rollouts": (1, 2**20),
     "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1), "open_cheaper": (0, 1),
     "tails": (0, 256), "tails_share": (0, 1), "threshold": (0, float("inf")), "string_average": (1, 2**20),
-    "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999), "string_unserved": (0, 256),
+    "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
 }  # fmt: skip
 
 
@@ -78,9 +77,21 @@ def paper(problem: Problem) -> Settings:
     return Settings(ruin="related", chains=128 if problem.has_prizes else 8)
 
 
-def sisr() -> Settings:
+def sisr(problem: Problem | None = None) -> Settings:
     """Return SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule."""
     return Settings(ruin="string", chains=1, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01)
+
+
+LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
+
+
+def hybrid(problem: Problem) -> Settings:
+    """Return SISRs with exchanges of tails, and with what long routes and prizes need: docs/findings.md."""
+    carried = problem.capacity * problem.customers / max(float(np.sum(problem.demand)), 1e-300)
+    opens = problem.has_windows and carried > LONG_ROUTE
+    return replace(
+        sisr(), tails=20, tails_share=0.3, open_cheaper=0.5 if opens else 0.0, start_served=problem.has_prizes
+    )
 
 
 PRESETS: dict[str, Callable[[Problem], Settings]] = {"default": lambda problem: Settings(), "paper": paper}

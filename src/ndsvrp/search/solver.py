@@ -174,7 +174,7 @@ def _search(
     budget = Budget.of(limits, len(problems))
     budget.reserve(CHECKING * sum(problem.customers for problem in problems))
     search = Search(
-        problems, engine, chosen.settings, budget, seed, ruin, init, start_rounds=0 if chosen.solver == "sisr" else 100,
+        problems, engine, chosen.settings, budget, seed, ruin, init, start_rounds=100 if chosen.solver == "nds" else 0,
         threads=chosen.threads, callback=callback,
     )  # fmt: skip
     try:
