@@ -250,6 +250,7 @@ def test_half_of_the_random_clustered_are_anywhere() -> None:
         assert np.ptp(anywhere, axis=0).min() > 800
 
 
+@pytest.mark.slow
 def test_attraction_halves() -> None:
     # Around a single seed the density falls as 2^(-d / 40): the mean distance is 2 · 40 / ln 2 = 115 in the
     # plane. Seeds away from the border are looked at, and distances within 300.
@@ -266,6 +267,7 @@ def test_attraction_halves() -> None:
     assert pooled_distances.mean() == pytest.approx(np.sum(r * density) / np.sum(density), rel=0.02)
 
 
+@pytest.mark.slow
 def test_seeds_and_reach_of_the_attraction() -> None:
     def nearest(**options: Any) -> float:
         return means(clustered(**options))["distance to the nearest"]

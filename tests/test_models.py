@@ -128,6 +128,7 @@ def test_shipped_one_is_chosen(folder: Path) -> None:
         solve(problem("vrptw"), iterations=1, ruin="policy")
 
 
+@pytest.mark.slow
 def test_training_run_as_a_model(tmp_path: Path) -> None:
     save_checkpoint(tmp_path / "run", state_after(64), tiny_card())
     result = solve(problem(), iterations=1, model=tmp_path / "run", chains=1, rollouts=5)

@@ -157,6 +157,7 @@ def test_bench(nds, data, tmp_path):
     assert "it broke" in nds("bench", "table", rows).stdout
 
 
+@pytest.mark.slow
 def test_bench_of_settings_and_batches(nds, data, tmp_path):
     rows = tmp_path / "rows.jsonl"
     how = ("--ruin", "related", "--chains", 2, "--set", "rollouts=20", "--together", 2, "--time", 0.2, "--out", rows)

@@ -79,6 +79,7 @@ def rows(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_run(nds: Any, run_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     answer = nds("train", run_file, "--out", out, "--threads", 1, "--device", "cpu")
@@ -115,6 +116,7 @@ def test_folder_by_default(nds: Any, run_file: Path, tmp_path: Path, monkeypatch
     )
 
 
+@pytest.mark.slow
 def test_resume(nds: Any, run_file: Path, tmp_path: Path) -> None:
     """A run that ran out of time goes on where it was, and ends as one in one go."""
     whole, parts = tmp_path / "whole", tmp_path / "parts"

@@ -63,6 +63,7 @@ def test_numbers_of_different_magnitude(changes: dict[str, object]) -> None:
     assert judge_optimum({**fields, **changes}, iterations=20)[0] == "optimal"
 
 
+@pytest.mark.slow
 def test_random_problems_are_solved_or_refused() -> None:
     """None is infeasible, none has a wrong cost."""
     found = Counter(judge(random_problem(1, index), iterations=1, rollouts=50)[0] for index in range(300))

@@ -78,6 +78,7 @@ def test_a_fleet_too_small_leaves_the_others_their_results() -> None:
     assert course(third) == course(solve(problems[2], **SHORT))
 
 
+@pytest.mark.slow
 def test_time_is_for_each() -> None:
     problems = generate("cvrp", 20, count=3, seed=1)
     began = time.perf_counter()
@@ -188,6 +189,7 @@ def test_the_policy_gets_problems_with_a_matrix_one_by_one() -> None:
     assert [course(r) for r in results] == [course(solve(p, **SHORT | more)) for p in problems]
 
 
+@pytest.mark.slow
 def test_a_gpu_is_prepared_before_the_clock_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rehearsal does all that a search does, and does not affect it."""
     calls: list[tuple[int, int]] = []

@@ -407,6 +407,7 @@ CURRICULUM = (
 )
 
 
+@pytest.mark.slow
 def test_curriculum() -> None:
     """Sources by their weights, 3 : 1 : 0.5; sizes of a source alike; one of each per batch."""
     drawn: Counter[tuple[str, int]] = Counter()
@@ -670,6 +671,7 @@ def test_batches_of_different_sizes_are_counted(tmp_path: Path) -> None:
     assert bits(second.checkpoint) == bits(whole.checkpoint)
 
 
+@pytest.mark.slow
 def test_resumed_with_more_instances(tmp_path: Path) -> None:
     """A run that has ended goes on when its end is put off; the difference is told."""
     whole = train(config(instances=12), tmp_path / "whole", threads=1)
@@ -809,6 +811,7 @@ def test_log_goes_on_when_resumed(tmp_path: Path) -> None:
     assert times == sorted(times), "earlier sittings are counted in"
 
 
+@pytest.mark.slow
 def test_init(tmp_path: Path) -> None:
     """Weights of a model of another size and problem; optimizer, schedule and counters begin anew."""
     first = train(config(), tmp_path / "first", threads=1)
