@@ -51,6 +51,7 @@ def test_large_numbers(solver: Solver) -> None:
     assert solve(solver, problem).cost == 2 * (500_000 + 500_000 + 707_107)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("vehicles", "cost"), [(None, 6), (3, 6), (2, 13), (1, 20)])
 @pytest.mark.parametrize("solver", [PYVRP, HGS])
 def test_fleet_limit(solver: Solver, vehicles: int | None, cost: float) -> None:

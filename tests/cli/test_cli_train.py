@@ -102,6 +102,7 @@ def test_a_run(nds: Any, run_file: Path, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_quiet(nds: Any, run_file: Path, tmp_path: Path) -> None:
     answer = nds("train", run_file, "--out", tmp_path / "out", "--threads", 1, "-q")
     assert answer.stdout == f"{tmp_path}/out/checkpoint-000000008\n"

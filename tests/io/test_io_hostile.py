@@ -81,6 +81,7 @@ def test_file_that_grows_while_it_is_read(tmp_path, monkeypatch):
     assert read_bytes(path) == b"x" * 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["FULL_MATRIX", "LOWER_ROW", "UPPER_DIAG_ROW"])
 def test_weights_are_counted_before_memory_is_taken(tmp_path, layout):
     n = 20_000

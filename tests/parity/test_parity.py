@@ -49,6 +49,7 @@ def warmed_up(problem: Problem, seed: int) -> tuple[CpuState, Chain]:
 # --- given removals ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "source"), COMBINATIONS)
 def test_given_removals(variant: str, source: str) -> None:
     engine = CpuEngine()
@@ -214,6 +215,7 @@ def test_nobody_is_served() -> None:
 # --- evaluate ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "source"), COMBINATIONS)
 def test_evaluate(variant: str, source: str) -> None:
     engine = CpuEngine()

@@ -51,6 +51,7 @@ def test_every_variant(variant: str) -> None:
     assert costs[-1] < 0.8 * costs[0], "the search has improved the start"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["matrix", "asymmetric", "durations", "round", "dimacs"])
 @pytest.mark.parametrize("variant", ["cvrp", "pcvrptw"])
 def test_every_source_of_distances(variant: str, source: str) -> None:
@@ -124,6 +125,7 @@ def test_more_rollouts_than_seeds() -> None:
     assert check(problem, search(problem, rollouts=100, iterations=2).solution).feasible  # 64 seeds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cvrp", "vrptw"])
 def test_time_limit(variant: str) -> None:
     """Small problems keep to it by far; a generous margin, for cores are shared."""

@@ -77,6 +77,7 @@ def refusal(folder: Path) -> str:
 # --- round trip -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average", [0.9, 0.0])
 def test_round_trip_is_bitwise(tmp_path: Path, average: float) -> None:
     saved = state_after(640, average=average)
@@ -294,6 +295,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -327,6 +329,7 @@ def test_changed_tensors(tmp_path: Path) -> None:
     assert refusal(folder).startswith(f"{folder}/training.safetensors: its sha256 is ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "name", "value", "message"),
     [

@@ -53,6 +53,7 @@ def same(one: Instances, other: Instances, part: slice = slice(None)) -> bool:
 # --- each of them ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES, ids=named)
 def test_they_pass_the_gate(source: Source) -> None:
     """And are what the source says; what the network sees of them is what it would see of the problems."""
