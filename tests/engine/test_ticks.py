@@ -181,6 +181,13 @@ def test_late_windows_leave_lengths_fine() -> None:
     assert type(near) is Ticks  # one scale is fine enough
 
 
+def test_a_lowest_cost_of_zero_needs_no_scale() -> None:
+    """Only the way from a customer to itself has a length."""
+    problem = Problem(demand=[0, 1, 1], capacity=2, distance=np.diag([0, 0, 3.3]), prize=[0, 0, 0])
+    ticks = ticks_of(problem)
+    assert ticks.length_matrix is not None and not np.any(ticks.length_matrix[~np.eye(3, dtype=bool)])
+
+
 def test_whole_lengths_of_more_than_28_bits() -> None:
     """Coarser ticks for lengths; times are exact as long as they fit."""
     ticks = ticks_of(at([1e9, 2e9], metric="round", windows=[[0, 6e9], [0, 5e9], [7, 5e9]], service=[0, 5, 0]))

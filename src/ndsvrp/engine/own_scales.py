@@ -33,7 +33,7 @@ class OwnScales(Ticks):
                 f"is done for up to {MOST_NODES - 1} customers"
             )
         matters = min(self.longest, cost_bound(self.problem)) * self.per_unit
-        if not self.has_whole_lengths and self.longest > 0 and matters < FINE:
+        if not self.has_whole_lengths and 0 < matters < FINE:  # 0: the lowest cost is 0 in any scale
             raise EngineError(
                 f"{lengths} beside limits up to {self.largest_length:g} and costs up to {cost_bound(self.problem):g}: "
                 "no scale of whole ticks represents the objective to 1e-6"
