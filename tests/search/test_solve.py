@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndsvrp import (
+    EngineError,
     InstanceError,
     NdsError,
     NoSolutionError,
@@ -517,6 +518,9 @@ def test_solutions_are_feasible(problem: Problem, seed: int, solver: str) -> Non
     more = {"chains": 1, "rollouts": 60} if solver == "sisr" else {"chains": 2, "rollouts": 15, "orders": 2}
     try:
         result = solve(problem, iterations=2, seed=seed, solver=solver, threads=1, **more)
+    except EngineError as error:
+        assert "no scale of whole ticks" in str(error)
+        return
     except NoSolutionError as error:
         assert problem.vehicles is not None
         assert error.unserved

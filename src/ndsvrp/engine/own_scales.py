@@ -65,7 +65,8 @@ class OwnScales(Ticks):
         unit = 1.0 / problem.metric.scale * problem.metric.is_integer
         limit = np.inf if problem.max_distance is None else problem.max_distance * (1 + FLOAT_TOLERANCE) + unit
         if problem.distance is not None:
-            return min(limit, float(np.max(problem.distance[np.ix_(kept, kept)])))
+            between = np.ix_(kept, kept)
+            return min(limit, float(np.max(np.where(np.eye(len(kept), dtype=bool), 0.0, problem.distance)[between])))
         assert problem.coordinates is not None
         return min(limit, float(np.hypot(*np.ptp(problem.coordinates[kept], axis=0))) + unit)
 
