@@ -134,7 +134,7 @@ def test_time_limit(variant: str) -> None:
     search(problem, ruin, iterations=1)  # what happens once in a process is not counted
     result = search(problem, ruin, iterations=None, time=0.4)
     assert result.stopped == "time"
-    assert 0.4 <= result.seconds < 5.0
+    assert 0.39 < result.seconds < 5.0
     assert result.iterations > 1
     assert check(problem, result.solution).feasible
 

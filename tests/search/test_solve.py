@@ -136,7 +136,7 @@ def test_time_for_one_customer(solver: str) -> None:
     began = time.perf_counter()
     result = solve(problem, time=0.4, solver=solver)
     assert result.stopped == "time"
-    assert 0.4 <= result.seconds <= time.perf_counter() - began < 0.4 + 0.5  # 0.1 on an idle machine
+    assert 0.39 < result.seconds <= time.perf_counter() - began < 0.4 + 0.5  # 0.1 on an idle machine
 
 
 @pytest.mark.slow
