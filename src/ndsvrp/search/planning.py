@@ -97,8 +97,8 @@ def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
     if request.model is not None and not is_learned:
         named = f"'{ruin}'" if isinstance(ruin, str) else name_of(ruin)
         raise NdsError(f"a model is for the ruin 'policy', not {named}")
-    of_solver = {"sisr": presets.sisr, "hybrid": presets.hybrid, "nds": presets.PRESETS[preset]}
-    base = of_solver[solver](problem)
+    of_problem = {"hybrid": presets.hybrid, "nds": presets.PRESETS[preset]}
+    base = presets.sisr() if solver == "sisr" else of_problem[solver](problem)
     changes = dict(request.settings)
     if device == "cuda" and solver == "nds" and preset == "default":
         changes["chains"] = GPU_CHAINS

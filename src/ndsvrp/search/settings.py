@@ -77,7 +77,7 @@ def paper(problem: Problem) -> Settings:
     return Settings(ruin="related", chains=128 if problem.has_prizes else 8)
 
 
-def sisr(problem: Problem | None = None) -> Settings:
+def sisr() -> Settings:
     """Return SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule."""
     return Settings(ruin="string", chains=1, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01)
 
