@@ -3,9 +3,10 @@
     python tools/compare_search.py --time 30 --seeds 1 2 --jobs 8 --out rows.jsonl \\
         base:solver=sisr tails:solver=sisr,tails=20
 
-Each argument is NAME:OPTION=VALUE,…, options of `ndsvrp.solve`. The instances are generated here (`FAMILIES`) and are
-no test instances. Every run is a process with one core; runs of one instance and seed start together. Prints the mean
-difference of each configuration to the first one, in percent, with its standard error, per family.
+Each argument is NAME:OPTION=VALUE,…, options of `ndsvrp.solve`, or NAME:solver=pyvrp (or hgs). The instances are
+generated here (`FAMILIES`) and are no test instances. Every run is a process with one core; runs of one instance and
+seed start together. Prints the mean difference of each configuration to the first one, in percent, with its standard
+error, per family.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from ndsvrp import Metric, Problem, check, generate, solve
+from ndsvrp.bench.solvers import find_solver
 from ndsvrp.generate import Clustered
 from ndsvrp.search import stopping
 
@@ -91,6 +93,8 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "pcvrp500": drawn("pcvrp", 500),
     "short": lambda i: homberger_like(i, wide=False),
     "wide": lambda i: homberger_like(i, wide=True),
+    "wide1000": lambda i: homberger_like(i, wide=True, n=1000),
+    "wide1000-prizes": lambda i: homberger_like(i, wide=True, prizes=True, n=1000),
     "wide-prizes": lambda i: homberger_like(i, wide=True, prizes=True),
     "short-prizes": lambda i: homberger_like(i, wide=False, prizes=True),
 }
@@ -112,11 +116,16 @@ def child(job: dict[str, Any]) -> None:
         stopping.Budget.time_at = lambda self, share: None  # type: ignore[method-assign]
     problem = FAMILIES[job["family"]](job["number"])
     options = {key: number(value) for key, value in (part.split("=", 1) for part in job["options"].split(",") if part)}
-    result = solve(problem, time=job["time"], seed=job["seed"], threads=1, device="cpu", **options)
-    report = check(problem, result.solution)
+    if options.get("solver") in ("pyvrp", "hgs"):
+        answer = find_solver(options["solver"])(problem, job["time"], job["seed"])
+        solution, made = answer.solution, answer.settings.get("iterations", 0)
+    else:
+        options = {"threads": 1, "device": "cpu"} | options
+        result = solve(problem, time=job["time"], seed=job["seed"], **options)
+        solution, made = result.solution, result.reconstructions
+    report = check(problem, solution)
     assert report.feasible, report.violations
-    print(json.dumps({**job, "cost": report.cost, "routes": len(result.solution.routes),
-                      "reconstructions": result.reconstructions}))  # fmt: skip
+    print(json.dumps({**job, "cost": report.cost, "routes": len(solution.routes), "reconstructions": made}))
 
 
 def main() -> None:
@@ -163,7 +172,7 @@ def report(rows: list[dict[str, Any]], names: list[str]) -> None:
     table: dict[tuple[str, str], list[tuple[float, int, float]]] = defaultdict(list)
     for (family, i, seed, name), row in costs.items():
         base = costs[family, i, seed, names[0]]
-        change = 100 * (row["cost"] / base["cost"] - 1), row["routes"], row["reconstructions"] / base["reconstructions"]
+        change = 100 * (row["cost"] / base["cost"] - 1), row["routes"], row["reconstructions"] / max(base["reconstructions"], 1)
         table[family, name].append(change)
         table["all", name].append(change)
     families = list(dict.fromkeys(family for family, _ in table if family != "all"))
