@@ -88,7 +88,12 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "x800-long": lambda i: x_like(800, "16-25", i),
     "limits": limited,
     "cvrp500": drawn("cvrp", 500),
+    "x3000": lambda i: x_like(3000, ("8-12", "16-25")[i % 2], i),
+    "x6000": lambda i: x_like(6000, ("8-12", "16-25")[i % 2], i),
+    "x10000": lambda i: x_like(10000, ("8-12", "16-25")[i % 2], i),
     "cvrp2000": drawn("cvrp", 2000),
+    "vrptw2000": drawn("vrptw", 2000),
+    "pcvrp2000": drawn("pcvrp", 2000),
     "vrptw500": drawn("vrptw", 500),
     "pcvrp500": drawn("pcvrp", 500),
     "short": lambda i: homberger_like(i, wide=False),
@@ -109,7 +114,12 @@ def number(text: str) -> Any:
 
 
 def child(job: dict[str, Any]) -> None:
-    """Run one search and print a row."""
+    """Run one search in a process of its own and print a row."""
+    print(json.dumps(row_of(job)))
+
+
+def row_of(job: dict[str, Any]) -> dict[str, Any]:
+    """Run one search and return its row."""
     if job["cpu"]:  # seconds of this process, whatever else the machine does
         stopping.time = SimpleNamespace(perf_counter=time.process_time)  # type: ignore[assignment]
         stopping.Budget.deadline = None  # type: ignore[assignment,method-assign]
@@ -125,7 +135,7 @@ def child(job: dict[str, Any]) -> None:
         solution, made = result.solution, result.reconstructions
     report = check(problem, solution)
     assert report.feasible, report.violations
-    print(json.dumps({**job, "cost": report.cost, "routes": len(solution.routes), "reconstructions": made}))
+    return {**job, "cost": report.cost, "routes": len(solution.routes), "reconstructions": made}
 
 
 def main() -> None:
@@ -139,7 +149,9 @@ def main() -> None:
     parser.add_argument(
         "--cpu", action="store_true", help="count seconds of the process, for a machine with other load"
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes; 0: all in this one, for a GPU"
+    )
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     named = dict(part.split(":", 1) for part in given.configurations)
@@ -151,19 +163,25 @@ def main() -> None:
     ]  # fmt: skip
 
     def run(job: dict[str, Any]) -> dict[str, Any]:
-        call = [sys.executable, __file__, "--child", json.dumps(job)]
-        done = subprocess.run(call, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-        if done.returncode:
-            raise SystemExit(f"{job}: {done.stderr[-2000:]}")
-        row: dict[str, Any] = json.loads(done.stdout)
+        row = in_process(job) if given.jobs else row_of(job)
         if given.out:
             with given.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
         return row
 
-    with ThreadPoolExecutor(given.jobs) as pool:
+    with ThreadPoolExecutor(given.jobs or 1) as pool:
         rows = list(pool.map(run, jobs))
     report(rows, list(named))
+
+
+def in_process(job: dict[str, Any]) -> dict[str, Any]:
+    """Run one search in a process of its own and return its row."""
+    call = [sys.executable, __file__, "--child", json.dumps(job)]
+    done = subprocess.run(call, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    if done.returncode:
+        raise SystemExit(f"{job}: {done.stderr[-2000:]}")
+    row: dict[str, Any] = json.loads(done.stdout)
+    return row
 
 
 def report(rows: list[dict[str, Any]], names: list[str]) -> None:
@@ -172,7 +190,8 @@ def report(rows: list[dict[str, Any]], names: list[str]) -> None:
     table: dict[tuple[str, str], list[tuple[float, int, float]]] = defaultdict(list)
     for (family, i, seed, name), row in costs.items():
         base = costs[family, i, seed, names[0]]
-        change = 100 * (row["cost"] / base["cost"] - 1), row["routes"], row["reconstructions"] / max(base["reconstructions"], 1)
+        speed = row["reconstructions"] / max(base["reconstructions"], 1)
+        change = 100 * (row["cost"] / base["cost"] - 1), row["routes"], speed
         table[family, name].append(change)
         table["all", name].append(change)
     families = list(dict.fromkeys(family for family, _ in table if family != "all"))
