@@ -240,6 +240,38 @@ class Chains {
     return steps_made;
   }
 
+  // Split the solution of each chain into parts: chains i * regions … of `parts` are those of chain i.
+  void split(Chains& parts, u64 seed, u64 iteration, i32 threads) {
+    nb::gil_scoped_release release;
+    const i32 regions = parts.size() / size();
+    for (auto& data : chains_) {
+      if (data.chain.best_is_current) save_best(data.chain, Alone<OneLane>{OneLane{nullptr}});
+    }
+    parts.run(threads, parts.size(), [&](Workspace* work, i32 i) {
+      const i32 whole = i / regions;
+      parts.chains_[i].become_part(chains_[whole].in(), chains_[whole].chain, key(seed, iteration, whole), regions,
+                                   i % regions, core_, work);
+    });
+  }
+
+  // Make the solution of each chain from its parts again, and the best one from their best.
+  void merge(Chains& parts, i32 threads) {
+    nb::gil_scoped_release release;
+    const i32 regions = parts.size() / size();
+    const auto sum = [&](i32 whole, i32 count) {
+      const auto part = [&](i32 i) { return parts.chains_[whole * regions + i].totals(); };
+      return sum_of(count, part, OneLane{nullptr});
+    };
+    std::vector<Totals> all;
+    for (i32 i = 0; i < size(); ++i) all.push_back(sum(i, regions));
+    parts.run(threads, parts.size(), [&](Workspace* work, i32 i) {
+      const i32 whole = i / regions;
+      core_.merge(chains_[whole].in(), chains_[whole].chain, parts.chains_[i].chain, sum(whole, i % regions),
+                  all[whole], work);
+    });
+    for (i32 i = 0; i < size(); ++i) set_merged(chains_[i].chain, all[i]);
+  }
+
   Out<i64> evaluate(const Recipe& recipe, std::optional<In<i32>> given, i32 rollouts, u64 seed, u64 iteration,
                     bool keep_best, i32 threads) {
     std::vector<i64> deltas(size_t(size()) * rollouts);
@@ -398,6 +430,8 @@ NB_MODULE(_core, m) {
       .def("construct", &Chains::construct, "threads"_a, "seconds"_a.none())
       .def("improve", &Chains::improve, "recipe"_a, "given"_a.none(), "temperature"_a, "start"_a, "stop"_a, "seed"_a,
            "iteration"_a, "threads"_a, "seconds"_a.none())
+      .def("split", &Chains::split, "parts"_a, "seed"_a, "iteration"_a, "threads"_a)
+      .def("merge", &Chains::merge, "parts"_a, "threads"_a)
       .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a, "iteration"_a,
            "keep_best"_a, "threads"_a)
       .def("exchange", &Chains::exchange, "reach"_a, "seed"_a, "iteration"_a)

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core.hpp"
-#include "ndsvrp/memory.hpp"
+#include "ndsvrp/regions.hpp"
 
 namespace nds {
 
@@ -49,7 +49,7 @@ inline Sizes sizes_for(i32 n) {
 
 class ChainData {
  public:
-  ChainData(const Instance& in) : in_(&in) {
+  ChainData(const Instance& in) : in_(in) {
     with_rules(in, [&]<class R>() {
       block_ = carved([&](Carver& carver) { carve<R>(carver, chain.current, sizes_for(in.n)); });
     });
@@ -59,12 +59,21 @@ class ChainData {
   ChainData(ChainData&&) = default;
   ChainData(const ChainData&) = delete;
 
-  const Instance& in() const { return *in_; }
+  const Instance& in() const { return in_; }
+
+  // Make it a part of another chain's solution: region `region` of so many by the key.
+  void become_part(const Instance& in, const Chain& whole, u64 key, i32 regions, i32 region, const Core& core,
+                   Workspace* work) {
+    own_.resize(in.n);
+    core.split(in, whole, key, regions, region, chain, own_.data(), work);
+    in_.vehicles = Regions(key, regions).vehicles(in, whole.current, region, chain.current.routes);
+  }
+  Totals totals() const { return totals_of(record_of(chain), chain.current.own_count); }
 
   // Continue from the current solution of another chain of the same instance.
   void copy_from(const ChainData& other) {
-    with_rules(*in_, [&]<class R>() {
-      copy_arrays<R>(chain.current, other.chain.current, in_->n,
+    with_rules(in_, [&]<class R>() {
+      copy_arrays<R>(chain.current, other.chain.current, in_.n,
                      [](auto* to, const auto* from, i32 count) { std::copy(from, from + count, to); });
     });
     static_cast<CurrentNumbers&>(chain.current) = other.chain.current;
@@ -73,9 +82,10 @@ class ChainData {
   Chain chain{};
 
  private:
-  const Instance* in_;
+  Instance in_;  // of a part: with fewer vehicles
   std::vector<u64> block_;
   std::vector<i32> tour_;
+  std::vector<i32> own_;  // of a part: its customers
 };
 
 // The workspace of one thread and its teams, for instances of up to n customers.

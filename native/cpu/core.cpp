@@ -8,6 +8,8 @@
 #endif
 #include NDS_CREWS
 
+#include "ndsvrp/regions.hpp"
+
 #define NDS_QUOTE(x) #x
 #define NDS_STRING(x) NDS_QUOTE(x)
 
@@ -37,6 +39,29 @@ i64 do_evaluate(const Instance& in, Chain& chain, Workspace* work, const Recipe&
   });
 }
 
+constexpr volatile i32 kGoOn = 0;
+
+void do_split(const Instance& in, const Chain& whole, u64 key, i32 regions, i32 region, Chain& part, i32* own,
+              Workspace* work) {
+  with_all(in, [&]<class R, class D>() {
+    with_crew(part, work, 1, &kGoOn, [&](Chain& mine, Workspace&, auto crew) {
+      split<R, D>(in, whole.current, Regions(key, regions), region, mine, own, crew.lanes);
+      return 0;
+    });
+  });
+}
+
+void do_merge(const Instance& in, const Chain& whole, const Chain& part, const Totals& before, const Totals& all,
+              Workspace* work) {
+  with_rules(in, [&]<class R>() {
+    Chain copy = part;
+    with_crew(copy, work, 1, &kGoOn, [&](Chain& mine, Workspace&, auto crew) {
+      merge<R>(whole, mine, before, all, crew.lanes);
+      return 0;
+    });
+  });
+}
+
 constexpr OneLane kLane{nullptr};
 
 void do_clear(const Instance& in, Chain& chain) {
@@ -51,6 +76,7 @@ u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }
 
 }  // namespace
 
-const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere, do_improve, do_evaluate, do_clear, do_add_route, do_key_of};
+const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere, do_improve,   do_evaluate, do_split,
+                    do_merge,            do_clear,   do_add_route, do_key_of};
 
 }  // namespace nds

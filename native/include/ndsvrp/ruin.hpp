@@ -6,6 +6,13 @@
 
 namespace nds::inline NDS_ISA {
 
+// A part of a solution removes its own customers only.
+NDS_FN i32 customers_of(const Instance& in, const Solution& s) { return s.own ? s.own_count : in.n; }
+NDS_FN i32 customer_at(const Solution& s, i32 i) { return s.own ? s.own[i] : 1 + i; }
+NDS_FN i32 draw_customer(const Instance& in, const Solution& s, Random& random) {
+  return customer_at(s, random.below(customers_of(in, s)));
+}
+
 struct Removal {
   const Instance& in;
   const Solution& s;
@@ -21,16 +28,16 @@ struct Removal {
 
 // Remove M customers, drawn uniformly.
 NDS_FN void ruin_random(Removal& out, i32 removals, Random& random) {
-  const i32 n = out.in.n;
+  const i32 n = customers_of(out.in, out.s);
   if (removals * 4 <= n) {
     while (out.count < removals) {
-      const i32 c = 1 + random.below(n);
+      const i32 c = draw_customer(out.in, out.s, random);
       if (!out.taken(c)) out.take(c);
     }
     return;
   }
   i32* all = out.work.order;
-  for (i32 i = 0; i < n; ++i) all[i] = i + 1;
+  for (i32 i = 0; i < n; ++i) all[i] = customer_at(out.s, i);
   for (i32 i = 0; i < removals; ++i) {
     const i32 j = i + random.below(n - i), c = all[j];
     all[j] = all[i];
@@ -64,8 +71,8 @@ NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i
 NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   const Instance& in = out.in;
   const Solution& s = out.s;
-  const i32 seed = 1 + random.below(in.n);
-  const float mean = s.routes > 0 ? float(in.n - s.unserved_count) / float(s.routes) : 1.0f;
+  const i32 seed = draw_customer(in, s, random);
+  const float mean = s.routes > 0 ? float(customers_of(in, s) - s.unserved_count) / float(s.routes) : 1.0f;
   const float longest = mean < float(recipe.string_longest) ? mean : float(recipe.string_longest);
   const float most_strings = 4.0f * recipe.string_average / (1.0f + longest) - 1.0f;
   const i32 strings = most(1, i32(1.0f + random.unit() * most_strings));
@@ -76,6 +83,7 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
     const i32 c = i < 0 ? seed : near[i];
     if (out.taken(c)) continue;
     const i32 r = s.route_of[c];
+    if (r == kElsewhere) continue;
     if (r < 0) {
       if (unserved++ < along) out.take(c);
       continue;
@@ -100,11 +108,32 @@ NDS_FN void take_all(Removal& out, const i32* customers, i32 count, auto lanes) 
   out.count += count;
 }
 
+// Remove those of the nearest customers that belong to the part, until there are so many.
+NDS_FN void take_own(Removal& out, const i32* near, i32 removals, auto lanes) {
+  for (i32 begin = 0; begin < out.in.near_count && out.count < removals; begin += lanes.W) {
+    const i32 i = begin + lanes.lane;
+    const i32 c = i < out.in.near_count ? near[i] : 0;
+    const bool own = c > 0 && out.s.route_of[c] != kElsewhere;
+    const u32 all = lanes.ballot(own);
+    const i32 place = out.count + lanes.count_below(all);
+    if (own && place < removals) {
+      out.work.removed[place] = c;
+      out.work.mark[c] = 1;
+    }
+    out.count = least(removals, out.count + count_bits(all));
+  }
+}
+
 // Remove a random customer and its nearest neighbours.
 NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, auto lanes) {
-  const i32 seed = 1 + random.below(out.in.n);
+  const i32 seed = draw_customer(out.in, out.s, random);
+  const i32* near = out.in.near + i64(seed) * out.in.near_count;
   take_all(out, &seed, 1, lanes);
-  take_all(out, out.in.near + i64(seed) * out.in.near_count, least(removals - 1, out.in.near_count), lanes);
+  if (out.s.own) {
+    take_own(out, near, removals, lanes);
+  } else {
+    take_all(out, near, least(removals - 1, out.in.near_count), lanes);
+  }
 }
 
 // Add required customers that are unserved, so that every step tries to insert some.
@@ -123,7 +152,7 @@ NDS_FN void retry_unserved(Removal& out, Random& random) {
 NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Recipe& recipe, const i32* given,
                 Random& random, auto lanes) {
   Removal out{in, s, work};
-  const i32 removals = least(recipe.removals, in.n);
+  const i32 removals = least(recipe.removals, customers_of(in, s));
   if (recipe.rule == kGiven) {
     take_all(out, given, removals, lanes);
   } else if (recipe.rule == kRelated) {

@@ -23,8 +23,11 @@ struct Solution : CurrentNumbers, AllRules::Route<i32*>, AllRules::Node<i32*> {
   Stops at;
   i32 *first, *slot, *size;  // by route: its first stop, stops of its slot, customers
   Box box;
-  i32 *route_of, *stop_of;  // by customer; route -1: unserved
+  i32 *route_of, *stop_of;  // by customer; route -1: unserved, kElsewhere: not of this part
+  const i32* own;           // the customers of a part (regions.hpp); null: all
+  i32 own_count;
 };
+constexpr i32 kElsewhere = -2;
 
 // A route of a draft. Its size lets a GPU read four of these numbers at once.
 struct alignas(16) Segment : AllRules::Route<i32> {
@@ -81,6 +84,18 @@ struct Chain : BestNumbers {
   Solution current;
   i32* best_tour;  // the saved best solution: routes, each ended by a 0
 };
+
+// Sums over the parts of a solution (regions.hpp).
+struct Totals {
+  i64 cost, best_cost;
+  i32 routes, served, unserved, required;  // of current solutions; required: customers that are unserved
+  i32 best_length, best_required;
+};
+NDS_FN void each_total(auto& a, auto& b, auto call) {
+  call(a.cost, b.cost), call(a.best_cost, b.best_cost);
+  call(a.routes, b.routes), call(a.served, b.served), call(a.unserved, b.unserved), call(a.required, b.required);
+  call(a.best_length, b.best_length), call(a.best_required, b.best_required);
+}
 
 NDS_FN Record record_of(const Chain& chain) { return Record{chain.current, chain}; }
 NDS_FN void set_numbers(Chain& chain, const Record& record) {

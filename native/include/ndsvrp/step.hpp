@@ -164,6 +164,7 @@ template <class R, class D>
 NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe, const i32* given,
                      const double* temperature, i32 from, i32 to, u64 key, auto crew) {
   const D d(in);
+  if (customers_of(in, chain.current) == 0) to = from;  // an empty region
   i32 k = from;
   for (; k < to; ++k) {
     const u64 step_key = key_of(key, u64(k));

@@ -2,7 +2,7 @@
 #pragma once
 #include "crew.hpp"
 #include "draft.hpp"
-#include "rng.hpp"
+#include "ruin.hpp"
 
 namespace nds::inline NDS_ISA {
 
@@ -159,7 +159,7 @@ template <class R, class D, class L>
 NDS_DEEP bool draft_tails(const Instance& in, const D& d, const Solution& s, Draft& draft, i32 neighbours,
                           double margin, Random random, L lanes) {
   constexpr i32 kKinds = kMovesPerNeighbour<R, D>;
-  const i32 c = 1 + random.below(in.n), a = s.route_of[c];
+  const i32 c = draw_customer(in, s, random), a = s.route_of[c];
   if (a < 0) return false;
   neighbours = least(neighbours, in.near_count);
   const i32 limit = margin < kLimit ? i32(margin) + (double(i32(margin)) < margin) : kLimit;

@@ -99,7 +99,8 @@ NDS_STRUCT(Instance, NDS_INSTANCE)
   FIELD(Chance, open_cheaper)  \
   FIELD(i32, tails)            \
   FIELD(Chance, tails_share)   \
-  FIELD(i32, serve_all)
+  FIELD(i32, serve_all)        \
+  FIELD(i32, regions)
 NDS_STRUCT(Recipe, NDS_RECIPE)
 
 // How much memory is needed. Routes may outnumber customers: those that a step empties count until the end of the step.

@@ -31,6 +31,7 @@ class Recipe:
     tails: int = 0
     tails_share: float = 1.0
     serve_all: bool = False  #: insert optional customers as if they were required
+    regions: int = 1  #: `improve` splits each solution into so many parts, makes K steps in each, and merges them
     string_average: float = 10.0
     string_longest: int = 10
     string_split: float = 0.5
@@ -120,6 +121,9 @@ class EngineOf(Protocol[S]):
         deadline: float | None = None,
     ) -> None:  # fmt: skip
         """Make K steps in sequence per chain, accepted by annealing; `ChainStats.made` counts them.
+
+        With regions, K steps in each part of each solution. Part i of chain c draws random numbers as chain
+        `c * regions + i`.
 
         removed: (chains, K, M) customers to remove, or None if the recipe has a rule.
         temperature: (chains, K) float64, in units of the problem. If all steps of a chain have the same one, pass what

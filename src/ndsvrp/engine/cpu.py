@@ -1,7 +1,8 @@
 """The engine on the CPU: chains over threads, in the native core."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,18 @@ class CpuState:
     problem_of: Ints
     chains: Any  #: `_core.Chains`
     per_unit: Floats  #: (chains,) ticks per unit
+    instances: list[Any]  #: `_core.Instance` of each problem
+    numbers: npt.NDArray[np.int64]  #: (chains,) by which they draw random numbers
     made: int = 0  #: reconstructions by the last `improve`
+    _parts: dict[int, Any] = field(default_factory=dict, repr=False)  #: `_core.Chains` by number of regions
+
+    def parts(self, regions: int) -> Any:
+        """Return chains for the parts of all solutions."""
+        if regions not in self._parts:
+            numbers = shared.numbers_of_parts(self.numbers, regions)
+            problem_of = np.repeat(self.problem_of, regions)
+            self._parts[regions] = _core.Chains(self.instances, problem_of, self.chains.isa[4:], numbers)
+        return self._parts[regions]
 
     def stats(self) -> ChainStats:
         current, best = self.chains.costs() / self.per_unit, self.chains.costs(best=True) / self.per_unit
@@ -55,13 +67,15 @@ class CpuEngine:
         problem_of = np.ascontiguousarray(problem_of, np.int32)
         ticks = [ticks_of(problem) for problem in problems]
         numbers = shared.drawn_as(first, np.arange(len(problem_of))).astype(np.int64)
-        chains = _core.Chains([shared.make_instance(t, self.neighbours) for t in ticks], problem_of, self.isa, numbers)
+        instances = [shared.make_instance(t, self.neighbours) for t in ticks]
+        chains = _core.Chains(instances, problem_of, self.isa, numbers)
         tours = [shared.first_tour(t) if init is None else shared.tour_of(init) for t in ticks]
         for chain, index in enumerate(problem_of):
             chains.set_tour(chain, tours[index])
         chains.reserve(min(self.threads, len(problem_of)))
         self._pace = 0.0
-        return CpuState(tuple(problems), problem_of, chains, np.array([ticks[index].per_unit for index in problem_of]))
+        per_unit = np.array([ticks[index].per_unit for index in problem_of])
+        return CpuState(tuple(problems), problem_of, chains, per_unit, instances, numbers)
 
     def construct(self, state: CpuState, deadline: float | None) -> bool:
         state.chains.construct(self.threads, None if deadline is None else max(0.0, deadline - time.perf_counter()))
@@ -78,16 +92,18 @@ class CpuEngine:
         in_ticks = np.ascontiguousarray(temperature * state.per_unit[:, None])
         native, steps, begin = shared.native_recipe(recipe), temperature.shape[1], 0
         state.made = 0
-        while begin < steps:  # in slices, so that Ctrl-C is noticed
-            end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
-            now = time.perf_counter()
-            if deadline is not None and now >= deadline:
-                break
-            seconds = None if deadline is None else deadline - now
-            span = native, given, in_ticks, begin, end, seed, iteration, self.threads, seconds
-            state.made += state.chains.improve(*span)
-            self._pace = (time.perf_counter() - now) / (end - begin)
-            begin = end
+        with _split(state, recipe.regions, seed, iteration, self.threads) as chains:
+            in_ticks = np.repeat(in_ticks, recipe.regions, axis=0)
+            while begin < steps:  # in slices, so that Ctrl-C is noticed
+                end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
+                now = time.perf_counter()
+                if deadline is not None and now >= deadline:
+                    break
+                seconds = None if deadline is None else deadline - now
+                span = native, given, in_ticks, begin, end, seed, iteration, self.threads, seconds
+                state.made += chains.improve(*span)
+                self._pace = (time.perf_counter() - now) / (end - begin)
+                begin = end
 
     def evaluate(
         self, state: CpuState, recipe: Recipe, removed: Ints | None, rollouts: int, seed: int, iteration: int,
@@ -103,3 +119,17 @@ class CpuEngine:
 
     def export(self, state: CpuState, chain: int, *, best: bool = True) -> Solution:
         return shared.solution_of(state.chains.tour(chain, best=best))
+
+
+@contextmanager
+def _split(state: CpuState, regions: int, seed: int, iteration: int, threads: int) -> Iterator[Any]:
+    """Give the chains to improve: those of the state, or, with regions, parts of their solutions, merged in the end."""
+    if regions == 1:
+        yield state.chains
+        return
+    parts = state.parts(regions)
+    state.chains.split(parts, seed, iteration, threads)
+    try:
+        yield parts
+    finally:  # also after Ctrl-C: no solution is left in parts
+        state.chains.merge(parts, threads)

@@ -56,6 +56,11 @@ def drawn_as(first: int | Ints, chains: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return chains + first if np.ndim(first) == 0 else np.asarray(first)[chains]
 
 
+def numbers_of_parts(numbers: npt.NDArray[Any], regions: int) -> npt.NDArray[Any]:
+    """Return the numbers by which the parts of chains draw random numbers, from those of the chains."""
+    return (numbers[:, None] * regions + np.arange(regions)).ravel().astype(numbers.dtype)
+
+
 def given_removals(state: State, recipe: Recipe, removed: Ints | None, rollouts: int, neighbours: int) -> Ints | None:
     """Check the customers to remove and return them; None if the recipe has a rule."""
     check_removal(recipe, removed, neighbours)
@@ -78,6 +83,8 @@ def check_removal(recipe: Recipe, removed: object | None, neighbours: int) -> No
     """Check that the recipe has either a rule or customers, and that neighbour lists are long enough."""
     if (removed is None) == (recipe.rule is None):
         raise EngineError("a recipe needs either a rule or the customers to remove")
+    if recipe.regions > 1 and recipe.rule is None:
+        raise EngineError("regions need a rule: customers to remove were given")
     if recipe.rule == "related" and recipe.removals > neighbours + 1:
         raise EngineError(f"related removal reaches {neighbours + 1} customers, not {recipe.removals}")
 

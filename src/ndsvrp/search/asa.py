@@ -53,7 +53,7 @@ class Search:
 
     def prepare(self) -> State:
         """Convert the problems to the form of the engine, with trivial first solutions."""
-        began, chains = time.perf_counter(), self.settings.chains
+        began, chains = time.perf_counter(), self.settings.solutions
         if self.ruin is not None:  # rules read the problem itself
             self._coordinates = np.concatenate([augmentations(problem, chains) for problem in self.problems])  # line 3
         problem_of, number = np.divmod(np.arange(chains * len(self.problems), dtype=np.int32), np.int32(chains))
@@ -66,7 +66,7 @@ class Search:
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""
-        settings, engine, chains, recipe = self.settings, self.engine, self.settings.chains, self._recipe
+        settings, engine, chains, recipe = self.settings, self.engine, self.settings.solutions, self._recipe
         sides = [problem.side() for problem in self.problems]  # temperatures are given for a box of side 1
         cooling = [ExponentialCooling(settings.hot * side, settings.cold * side) for side in sides]
         state = self.state or self.prepare()

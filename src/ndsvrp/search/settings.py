@@ -10,6 +10,7 @@ from ndsvrp.engine.base import Recipe
 from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 from ndsvrp.records import documented, require_record
+from ndsvrp.ruin import RULES
 
 RuinName = Literal["string", "related", "random", "policy", "function"]
 Scope = Literal["touched", "all"]
@@ -24,6 +25,11 @@ class Settings:
     )
     chains: int = documented(
         8, "A: chains searched side by side, one per augmentation of the instance; on a GPU 128 by default."
+    )
+    regions: int = documented(
+        1,
+        "Chains that improve one solution together, each in a region of its own; a divisor of chains. For rules and "
+        "large problems.",
     )
     rollouts: int = documented(200, "K: ruin and recreate steps per chain and iteration, in sequence.")
     removals: int = documented(
@@ -52,6 +58,11 @@ class Settings:
     string_split: float = documented(0.5, "String removal: probability that a substring stays in its route.")
     string_depth: float = documented(0.01, "String removal: probability of making that substring one customer longer.")
 
+    @property
+    def solutions(self) -> int:
+        """Return how many solutions the chains hold: one each, or one per group that shares regions."""
+        return self.chains // self.regions
+
     def recipe(self, customers: int, *, by_rule: bool) -> Recipe:
         """Return what an engine needs of these settings, for so many customers."""
         shared = {f.name: getattr(self, f.name) for f in fields(Recipe) if hasattr(self, f.name)}
@@ -62,11 +73,15 @@ class Settings:
         require_record(self, RANGES)
         if not 0 < self.cold <= self.hot < float("inf"):
             raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
+        if self.chains % self.regions:
+            raise NdsError(f"chains must be a multiple of regions, got {self.chains} and {self.regions}")
+        if self.regions > 1 and self.ruin not in RULES:
+            raise NdsError(f"regions are for rules ({', '.join(RULES)}), not for the ruin '{self.ruin}'")
 
 
 RANGES: dict[str, tuple[Any, ...]] = {
-    "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "rollouts": (1, 2**20),
-    "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1), "open_cheaper": (0, 1),
+    "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**20),
+    "rollouts": (1, 2**20), "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1), "open_cheaper": (0, 1),
     "tails": (0, 256), "tails_share": (0, 1), "threshold": (0, float("inf")), "string_average": (1, 2**20),
     "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
 }  # fmt: skip
