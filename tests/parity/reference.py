@@ -225,13 +225,17 @@ Draft = dict[int, list[int]]  # changed routes by number, in the order in which 
 
 @dataclass
 class Chain:
-    """One solution under search. Routes are numbered 0, 1, …; `absent` is a list whose order counts (retries)."""
+    """One solution under search. Routes are numbered 0, 1, …; `absent` is a list whose order counts (retries).
+
+    `own` are its customers, in an order that counts: all, or those of a region (reference_regions.py).
+    """
 
     numbers: Numbers
     routes: list[list[int]] = field(default_factory=list)
     absent: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.own, self.vehicles = list(range(1, self.numbers.n + 1)), self.numbers.vehicles
         self.set_routes(self.routes)
 
     def set_routes(self, routes: Sequence[Sequence[int]]) -> None:
@@ -306,24 +310,24 @@ class Chain:
         return min(tries, key=lambda t: self.cost_of(*t))  # the first of the cheapest
 
     def removal(self, recipe: Recipe, given: Sequence[int] | None, random: Random) -> list[int]:
-        numbers, removals = self.numbers, min(recipe.removals, self.numbers.n)
+        numbers, own, removals = self.numbers, self.own, min(recipe.removals, len(self.own))
         if given is not None:
             out = list(given)
         elif recipe.rule == "string":
             out = self.strings(recipe, random)
         elif recipe.rule == "related":
-            seed = 1 + random.below(numbers.n)
-            out = [seed, *numbers.near[seed]][:removals]
-        elif removals * 4 <= numbers.n:
+            seed = own[random.below(len(own))]
+            out = [c for c in [seed, *numbers.near[seed]] if c in own][:removals]
+        elif removals * 4 <= len(own):
             out = []
             while len(out) < removals:
-                c = 1 + random.below(numbers.n)
+                c = own[random.below(len(own))]
                 if c not in out:
                     out.append(c)
         else:
-            everyone, out = list(range(1, numbers.n + 1)), []
+            everyone, out = list(own), []
             for i in range(removals):
-                j = i + random.below(numbers.n - i)
+                j = i + random.below(len(own) - i)
                 out.append(everyone[j])
                 everyone[j] = everyone[i]
         # Required customers that a tight fleet has left out are tried every time, up to 16 of them.
@@ -338,8 +342,8 @@ class Chain:
     def strings(self, recipe: Recipe, random: Random) -> list[int]:
         """Adjacent string removal (Christiaens & Vanden Berghe 2020), in float32."""
         numbers, out, touched, absent = self.numbers, [], [], 0
-        seed = 1 + random.below(numbers.n)
-        mean = f32((numbers.n - len(self.absent)) / len(self.routes)) if self.routes else 1.0
+        seed = self.own[random.below(len(self.own))]
+        mean = f32((len(self.own) - len(self.absent)) / len(self.routes)) if self.routes else 1.0
         longest = min(mean, float(recipe.string_longest))
         most = f32(f32(4.0 * f32(recipe.string_average)) / f32(1.0 + longest))
         most = f32(most - 1.0)
@@ -347,7 +351,7 @@ class Chain:
         for c in [seed, *numbers.near[seed]]:
             if len(touched) == count:
                 break
-            if c in out:
+            if c in out or c not in self.own:
                 continue
             if c in self.absent:
                 absent += 1
@@ -436,7 +440,7 @@ class Chain:
             if numbers.prize is not None:
                 routes = sum(1 for route in draft.values() if route)
                 routes += sum(1 for r in range(len(self.routes)) if r not in draft)
-                possible = routes < numbers.vehicles and numbers.alone(c)
+                possible = routes < self.vehicles and numbers.alone(c)
                 coin = key_of(coin_key, turn) >> 32 < chance(recipe.open_route)
                 opens = possible and (alone < prize or coin)
             if found and not (opens and open_cheaper and alone < min(places)[0]):
@@ -460,7 +464,7 @@ class Chain:
         if numbers.prize is not None:
             served = {c for route in routes for c in route}
             assert not served & set(left_out)
-            cost += sum(numbers.left_out(c) for c in range(1, numbers.n + 1) if c not in served)
+            cost += sum(numbers.left_out(c) for c in self.own if c not in served)
         return cost
 
     def take_on(self, draft: Draft, left_out: list[int]) -> None:

@@ -30,13 +30,13 @@ def moves(chain: Chain, c: int, neighbours: int, margin: float) -> Iterator[Draf
         if reversible:
             for p, q in [(stop + 1, other + 1)] * later + [(stop, other)] * earlier:
                 yield {a: routes[a][:p] + routes[b][:q][::-1], b: routes[a][p:][::-1] + routes[b][q:]}
-    if stop + 1 < len(routes[a]) and len(routes) < numbers.vehicles:
+    if stop + 1 < len(routes[a]) and len(routes) < chain.vehicles:
         yield {a: routes[a][: stop + 1], len(routes): routes[a][stop + 1 :]}
 
 
 def best_move(chain: Chain, recipe: Recipe, margin: float, random: Random) -> Draft | None:
     """Return the first of the cheapest feasible moves of a random customer, if it costs less than the margin."""
-    numbers, c = chain.numbers, 1 + random.below(chain.numbers.n)
+    numbers, c = chain.numbers, chain.own[random.below(len(chain.own))]
     if c in chain.absent:
         return None
     best, best_delta = None, margin
