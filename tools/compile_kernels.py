@@ -19,7 +19,7 @@ from ndsvrp.engine.cuda import _macros
 from ndsvrp.engine.device import Macros, sources
 from ndsvrp.engine.placement import Kind
 
-FILES = ("chains", "improve", "evaluate", "keep", "clock")
+FILES = ("chains", "regions", "improve", "evaluate", "keep", "clock")
 KINDS = (
     Kind(("Capacity",), "FloatPoints"),
     Kind(("Capacity", "TimeWindows"), "WholePoints"),

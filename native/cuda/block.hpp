@@ -71,6 +71,13 @@ template <class C> NDS_FN Workspace workspace_at(Carver& carver, const Plan& pla
   return work;
 }
 
+// The row of a part in the table of customers (parts, kOwnHead + customers): how many it has, its vehicles, then the
+// list of its customers.
+constexpr i32 kOwnHead = 2;
+template <class T> NDS_FN T* own_row(const Plan& plan, T* own, i32 part) {
+  return own + i64(part) * (kOwnHead + plan.home.customers);
+}
+
 NDS_FN u64 chain_key(u64 seed, u64 iteration, i32 chain) {
   return key_of(key_of(key_of(0, seed), iteration), u64(chain));
 }

@@ -6,16 +6,17 @@ using namespace nds;
 using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0>;
 
 // given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), the sum over the launches
-// of a call. The first launch begins at step 0.
+// of a call. The first launch begins at step 0. own: the customers of each chain if the chains are parts, or null.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
     improve_chains(const Plan* plan, const Instance* instances, const i32* problem_of, const i32* number, char* memory,
                    Record* records, char* far_memory, const i32* given, const double* temperature, i32 steps, i32 from,
-                   i32 to, u64 seed, u64 iteration, u64 stop_at, i32* made) {
+                   i32 to, u64 seed, u64 iteration, u64 stop_at, i32* made, const i32* own) {
   const i32 i = i32(blockIdx.x);
   if (made[i] == kFull) return;
   const Crew crew = crew_of_block<Crew>(stop_at);
   const Store store{memory, records};
   Workbench bench(*plan, instances[problem_of[i]], store, far_memory, i, crew);
+  if (own) bench.limit_to(own_row(*plan, own, i));
   const Recipe recipe = plan->recipe;
   const i32* removed = given ? given + i64(i) * steps * recipe.removals : nullptr;
   const i32 done = improve<R, D>(bench.in, bench.chain, bench.work, recipe, removed, temperature + i64(i) * steps, from,

@@ -32,6 +32,13 @@ struct Workbench {
     sync_block();
   }
 
+  // The chain is a part (regions.hpp) with this row of the table of customers.
+  NDS_FN void limit_to(const i32* row) {
+    chain.current.own_count = row[0];
+    chain.current.own = row + kOwnHead;
+    in.vehicles = row[1];
+  }
+
   NDS_FN void write_back(const Store& store, i32 i) {
     sync_block();
     if (NDS_NEAR_SOLUTION) copy_solution(home, chain.current, in.n);

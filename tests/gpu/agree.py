@@ -4,6 +4,7 @@ Run by test_gpu.py where pytest is, and by run.py where it is not:
 
     python tests/gpu/agree.py VARIANT[+limits] SOURCE [PLACEMENT] [--small]
     python tests/gpu/agree.py special
+    python tests/gpu/agree.py regions
     python tests/gpu/agree.py large N
 
 Says what it is about to do before it does it. With NDSVRP_TRACE=1 every kernel is named as it is launched, and waited
@@ -16,6 +17,7 @@ import faulthandler
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +96,13 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
     engine.exchange(state, middle(state), seed, 92)
     seen.append(everything(engine, state))
     engine.improve(state, RECIPES[1], None, np.full((chains, steps), 0.01) * side, seed, 92)
-    return [*seen, everything(engine, state)]
+    seen.append(everything(engine, state))
+    for iteration, recipe in enumerate(RECIPES, 93):
+        say(f"    {engine.name}: {recipe.rule} in regions")
+        recipe = replace(recipe, regions=2 + iteration % 3)
+        engine.improve(state, recipe, None, np.full((chains, steps), 0.02) * side, seed, iteration)
+        seen += [everything(engine, state), state.stats().made]
+    return seen
 
 
 def middle(state: Any) -> Any:
@@ -167,6 +175,26 @@ def check_large(cuda: CudaEngine, sizes: tuple[int, ...] = (500, 2000, 10_000)) 
     return 3 * len(sizes)
 
 
+def check_regions(cuda: CudaEngine) -> int:
+    """Many regions, some of them empty, over several iterations with exchanges."""
+    for variant, n, regions in (("cvrp", 2000, 128), ("vrptw", 600, 40), ("pcvrp", 1000, 64), ("cvrp", 6000, 33)):
+        problem = random_problem(n, variant, "none", customers=n, layout="uniform", scale=1000.0)
+        problem = problem.replace(demand=np.r_[0.0, 1.0 + np.arange(n) % 9], capacity=50.0)
+        ends = []
+        for engine in (CpuEngine(threads=os.cpu_count() or 1), cuda):
+            say(f"    {engine.name}: {variant}, {n} customers, {regions} regions")
+            state = start(engine, [problem], [0, 0], 1, rounds=0)
+            ends.append([])
+            for iteration in range(6):
+                recipe = replace(RECIPES[iteration % 4], regions=regions)
+                heat = np.broadcast_to(0.01 * problem.side(), (2, 50))
+                engine.improve(state, recipe, None, heat, 1, iteration)
+                engine.exchange(state, middle(state), 1, iteration)
+                ends[-1] += [everything(engine, state), state.stats().made]
+        assert ends[0] == ends[1], f"{variant}, {n} customers, {regions} regions: {difference(*ends)}"
+    return 4
+
+
 def check_tensors(cuda: CudaEngine) -> int:
     """Tensors in, tensors out, the same numbers; on a stream of their own."""
     torch = cuda.device.torch
@@ -224,6 +252,8 @@ def main() -> None:
         trace(cuda)
     if words[0] == "special":
         count = check_special(cuda) + check_tensors(cuda) + check_deadlines(cuda)
+    elif words[0] == "regions":
+        count = check_regions(cuda)
     elif words[0] == "large":
         count = check_large(cuda, (int(words[1]),))
     else:

@@ -73,6 +73,7 @@ def jobs() -> dict[str, list[str]]:
     for n in ("10000", "2000", "500"):
         out[f"large {n}"] = [*python, "large", n]
     out["special"] = [*python, "special"]
+    out["regions"] = [*python, "regions"]
     for variant in VARIANTS:
         for source in SOURCES:
             out[f"{variant} {source}"] = [*python, variant, source]

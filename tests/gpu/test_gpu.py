@@ -36,6 +36,12 @@ def test_special_and_large(cuda: CudaEngine) -> None:
 
 @HERE
 @pytest.mark.gpu
+def test_regions(cuda: CudaEngine) -> None:
+    agree.check_regions(cuda)
+
+
+@HERE
+@pytest.mark.gpu
 def test_tensors_stay_on_the_gpu(cuda: CudaEngine) -> None:
     agree.check_tensors(cuda)
 

@@ -6,6 +6,7 @@
 #include "evaluate.cu"
 #include "improve.cu"
 #include "keep.cu"
+#include "regions.cu"
 
 // Returns 0, or 1 if there is no such kernel. Arguments are numbers and addresses.
 extern "C" __attribute__((visibility("default"))) int emulate(const char* name, int grid, int threads, unsigned shared,
@@ -20,6 +21,9 @@ extern "C" __attribute__((visibility("default"))) int emulate(const char* name, 
   NDS_KERNEL(evaluate_rollouts);
   NDS_KERNEL(improve_chains);
   NDS_KERNEL(keep_best);
+  NDS_KERNEL(split_chains);
+  NDS_KERNEL(merge_parts);
+  NDS_KERNEL(finish_merge);
   NDS_KERNEL(read_clock);
   return 1;
 }

@@ -5,7 +5,8 @@ and no call waits: all work is on torch's current stream. Of customers to remove
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from ndsvrp.engine import placement, shared
 from ndsvrp.engine.base import Floats, Ints, Recipe, View
-from ndsvrp.engine.cuda_state import CudaState, Group, block_of_records
+from ndsvrp.engine.cuda_state import OWN_HEAD, WORDS, CudaState, Group, Parts, block_of_records
 from ndsvrp.engine.device import Device, Macros, macros_of, room_for
 from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape
 from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
@@ -50,6 +51,8 @@ class CudaEngine:
         if precompile is not None:
             for group in upload.groups:
                 self.device.precompile("improve", self._way_to_improve(group.shape, precompile)[1])
+                if precompile.regions > 1:
+                    self.device.precompile("regions", _macros(group.shape.kind, None, 1))
         return self.start_upload(upload, first=first)
 
     def start_upload(self, upload: Upload, *, first: int | Ints = 0) -> CudaState:
@@ -66,17 +69,8 @@ class CudaEngine:
         return CudaState(upload.problems, upload.problem_of, groups, block, upload.per_unit, per_unit, self.device)
 
     def _group(self, part: UploadGroup, first: int | Ints, records: Any, made: Any) -> Group:
-        torch, shape, members = self.device.torch, part.shape, part.members
-        bytes_each, count = placement.chain_bytes(shape), len(members)
-        try:
-            instances = send(torch, part)
-            memory = torch.zeros((count, bytes_each), dtype=torch.uint8, device="cuda")
-        except torch.cuda.OutOfMemoryError:
-            free, fit = room_for(torch, bytes_each)
-            raise EngineError(
-                f"{count} chains of {shape.customers} customers need {count * bytes_each / 2**30:.1f} GiB of GPU "
-                f"memory and {free:.1f} are free: {fit} chains would fit"
-            ) from None
+        shape, members = part.shape, part.members
+        instances, memory = self._allocate(shape, len(members), lambda: send(self.device.torch, part))
 
         def ints(values: npt.ArrayLike) -> Any:
             return self.device.send(np.ascontiguousarray(values, np.int32))
@@ -85,6 +79,18 @@ class CudaEngine:
             shape, members, instances, ints(part.problem_of), ints(members), ints(shared.drawn_as(first, members)),
             memory, records, made,
         )  # fmt: skip
+
+    def _allocate(self, shape: Shape, count: int, also: Callable[[], Any]) -> tuple[Any, Any]:
+        """Return what `also` allocates, and the memory of so many chains."""
+        torch, bytes_each = self.device.torch, placement.chain_bytes(shape)
+        try:
+            return also(), torch.zeros((count, bytes_each), dtype=torch.uint8, device="cuda")
+        except torch.cuda.OutOfMemoryError:
+            free, fit = room_for(torch, bytes_each)
+            raise EngineError(
+                f"{count} chains of {shape.customers} customers need {count * bytes_each / 2**30:.1f} GiB of GPU "
+                f"memory and {free:.1f} are free: {fit} chains would fit"
+            ) from None
 
     def _set_tours(self, group: Group, part: UploadGroup) -> None:
         rows, lengths = (self.device.torch.as_tensor(each, device="cuda") for each in (part.tours, part.lengths))
@@ -150,23 +156,73 @@ class CudaEngine:
         if deadline is not None:
             stop_at, share = self._device_time(deadline), max(1, LAUNCH // recipe.removals)
         before: list[Callable[[], None]] = []  # at most two launches are under way, so that Ctrl-C is noticed
-        for begin in range(0, max(1, steps), share):
-            if len(before) > 1:
-                before.pop(0)()  # waits for the last launch but one
-            if begin and deadline is not None and time.perf_counter() >= deadline:
-                break
-            state.changed()
-            for group in state.groups:
-                layout, macros = self._way_to_improve(group.shape, recipe)
-                kernel = self.device.kernel("improve", "improve_chains", macros)
-                self._launch_steps(
-                    kernel, group, recipe, layout, len(group.members), _rows(group, state, given),
-                    _rows(group, state, in_ticks), np.int32(steps), np.int32(begin),
-                    np.int32(min(steps, begin + share)), np.uint64(seed), np.uint64(iteration), np.uint64(stop_at),
-                    group.made,
+        with self._split(state, recipe, seed, iteration) as groups:
+            heat = [_rows(group, state, in_ticks) for group in state.groups]
+            if recipe.regions > 1:
+                heat = [rows.repeat_interleave(recipe.regions, 0) for rows in heat]
+            for begin in range(0, max(1, steps), share):
+                if len(before) > 1:
+                    before.pop(0)()  # waits for the last launch but one
+                if begin and deadline is not None and time.perf_counter() >= deadline:
+                    break
+                state.changed()
+                for group, rows in zip(groups, heat, strict=True):
+                    layout, macros = self._way_to_improve(group.shape, recipe)
+                    kernel = self.device.kernel("improve", "improve_chains", macros)
+                    self._launch_steps(
+                        kernel, group, recipe, layout, len(group.members), _rows(group, state, given), rows,
+                        np.int32(steps), np.int32(begin), np.int32(min(steps, begin + share)), np.uint64(seed),
+                        np.uint64(iteration), np.uint64(stop_at), group.made,
+                        group.own if isinstance(group, Parts) else None,
+                    )  # fmt: skip
+                if steps > share:
+                    before.append(self.device.mark())
+
+    @contextmanager
+    def _split(self, state: CudaState, recipe: Recipe, seed: int, iteration: int) -> Iterator[Sequence[Group]]:
+        """Give the chains to improve: those of the state, or, with regions, parts of their solutions, merged in the
+        end."""
+        if recipe.regions == 1:
+            yield state.groups
+            return
+        state.changed()
+        pairs = [(group, self._parts(group, recipe.regions)) for group in state.groups]
+        for group, parts in pairs:
+            self._launch_regions(
+                group, recipe, "split_chains", len(parts.members), group.instances, group.problem_of, group.key,
+                group.memory, group.records, parts.memory, parts.records, parts.own, np.uint64(seed),
+                np.uint64(iteration),
+            )  # fmt: skip
+        try:
+            yield [parts for _, parts in pairs]
+        finally:  # also after Ctrl-C: no solution is left in parts
+            for group, parts in pairs:
+                self._launch_regions(
+                    group, recipe, "merge_parts", len(parts.members), group.memory, group.records, parts.memory,
+                    parts.records, parts.own,
                 )  # fmt: skip
-            if steps > share:
-                before.append(self.device.mark())
+                self._launch_regions(
+                    group, recipe, "finish_merge", len(group.members), group.memory, group.records, parts.records,
+                    parts.own, parts.made, group.made,
+                )  # fmt: skip
+
+    def _parts(self, group: Group, regions: int) -> Parts:
+        """Return chains for the parts of the solutions of a group."""
+        if regions not in group.parts:
+            torch, shape, count = self.device.torch, group.shape, len(group.members) * regions
+            numbers = torch.as_tensor(np.arange(regions, dtype=np.int32), device="cuda")
+            own, memory = self._allocate(
+                shape, count,
+                lambda: torch.zeros((count, OWN_HEAD + shape.customers), dtype=torch.int32, device="cuda"),
+            )  # fmt: skip
+            group.parts[regions] = Parts(
+                shape, np.arange(count, dtype=np.int32), group.instances,
+                group.problem_of.repeat_interleave(regions), group.number.repeat_interleave(regions),
+                (group.key[:, None] * regions + numbers).flatten().contiguous(), memory,
+                torch.zeros((count, WORDS), dtype=torch.int64, device="cuda"),
+                torch.zeros(count, dtype=torch.int32, device="cuda"), plans=group.plans, own=own,
+            )  # fmt: skip
+        return group.parts[regions]
 
     def _way_to_improve(self, shape: Shape, recipe: Recipe) -> tuple[Layout, Macros]:
         layout = placement.layout_to_improve(shape, recipe, self.device.shared_limit, self.placement)
@@ -296,6 +352,11 @@ class CudaEngine:
             group.instances, group.problem_of, group.key, group.memory, group.records,
             self._workspace(group, layout, blocks), *arguments,
         )  # fmt: skip
+
+    def _launch_regions(self, group: Group, recipe: Recipe, name: str, grid: int, *arguments: Any) -> None:
+        kernel = self.device.kernel("regions", name, _macros(group.shape.kind, None, 1))
+        layout = self._way_to_improve(group.shape, recipe)[0]
+        self.device.launch(kernel, grid, 32, 0, self._plan(group, recipe, layout), *arguments)
 
     def _launch_chains(self, group: Group, name: str, grid: int, threads: int, *arguments: Any) -> None:
         kernel = self.device.kernel("chains", name, _macros(group.shape.kind, None, 1))

@@ -17,6 +17,7 @@ from ndsvrp.engine.placement import Shape
 from ndsvrp.engine.structs import RECORD
 from ndsvrp.errors import EngineError
 
+OWN_HEAD = 2  # kOwnHead of native/cuda/block.hpp
 WORDS = RECORD.itemsize // 8  # int64 numbers that a record takes
 
 
@@ -35,6 +36,14 @@ class Group:
     made: Any  #: (m,) int32 steps of the last `improve`; -1 for good if one ran out of memory
     plans: dict[Any, Any] = field(default_factory=dict)
     workspace: Any = None
+    parts: dict[int, "Parts"] = field(default_factory=dict)  #: by number of regions
+
+
+@dataclass
+class Parts(Group):
+    """The parts of the solutions of a group, as chains: native/include/ndsvrp/regions.hpp."""
+
+    own: Any = None  #: (parts, OWN_HEAD + N) int32: how many customers each has, its vehicles, and the customers
 
 
 class Seen(NamedTuple):

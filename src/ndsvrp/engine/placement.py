@@ -101,8 +101,8 @@ def removed_at_most(shape: Shape, recipe: Recipe) -> int:
     def of(n: int) -> int:
         if recipe.rule == "string":  # as many strings as 4 average / (1 + longest), and unserved customers on the way
             return min(n, 5 * int(np.ceil(recipe.string_average)) + recipe.string_longest + 2 + retries)
-        if recipe.rule == "random" and 4 * min(recipe.removals, n) > n:
-            return n
+        if recipe.rule == "random" and (recipe.regions > 1 or 4 * min(recipe.removals, n) > n):
+            return min(n, 4 * recipe.removals + retries)
         return min(n, recipe.removals + retries)
 
     return max(of(n) for n in shape.sizes)
