@@ -76,7 +76,7 @@ u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }
 
 }  // namespace
 
-const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere, do_improve,   do_evaluate, do_split,
-                    do_merge,            do_clear,   do_add_route, do_key_of};
+const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere, do_improve, do_evaluate, do_split, do_merge, do_clear,
+                    do_add_route,        do_key_of};
 
 }  // namespace nds

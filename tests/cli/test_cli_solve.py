@@ -158,6 +158,8 @@ def test_what_is_used_on_a_gpu(data, tmp_path, monkeypatch):
     chosen = plan(problem, request)
     assert plan_line(chosen, request) == "solver nds, ruin related, device cuda, 2 chains"
     assert plan_line(chosen, request, together=16).endswith("device cuda, 2 chains for each of 16 instances")
+    request = Request(ruin="related", device="cuda", chains=64, settings={"regions": 32})
+    assert plan_line(plan(problem, request), request).endswith("device cuda, 64 chains (32 per solution)")
     (tmp_path / "improve-0.cubin").unlink()
     first = "device cuda, 2 chains; kernels are compiled first, once: that takes some seconds"
     assert plan_line(chosen, request).endswith(first)

@@ -196,9 +196,9 @@ def test_what_is_refused() -> None:
         Settings(regions=0)
     with pytest.raises(NdsError, match="regions must be a whole number"):
         Settings(regions=2.0)  # type: ignore[arg-type]
-    with pytest.raises(NdsError, match="regions are for rules .* not for the ruin 'policy'"):
+    with pytest.raises(NdsError, match=r"regions are for rules .* not for the ruin 'policy'"):
         ndsvrp.solve(problem, iterations=1, ruin="policy", model="all", chains=2, regions=2, device="cpu")
-    with pytest.raises(NdsError, match="regions are for rules .* not for the ruin 'function'"):
+    with pytest.raises(NdsError, match=r"regions are for rules .* not for the ruin 'function'"):
         ndsvrp.solve(problem, iterations=1, ruin=lambda request: None, chains=2, regions=2, device="cpu")
     engine = CpuEngine()
     state = start(engine, [problem], [0], 1, rounds=0)

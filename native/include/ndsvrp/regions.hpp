@@ -115,8 +115,8 @@ NDS_FN Totals totals_of(const Record& part, i32 customers) {
   const BestNumbers& best = part.best;
   const i32 served = customers - now.unserved_count;
   const i32 length = best.best_is_current ? served + now.routes : best.best_length;
-  return Totals{now.cost, best.best_cost, now.routes, served, now.unserved_count, now.unserved_required, length,
-                best.best_unserved};
+  return Totals{now.cost,           best.best_cost,        now.routes, served,
+                now.unserved_count, now.unserved_required, length,     best.best_unserved};
 }
 
 // Returns the sum of the numbers of parts 0 … count-1; part(i) returns those of one.

@@ -240,7 +240,8 @@ def plan_line(plan: Plan, request: Request, model: str | None = None, together: 
         return f"{what} {used}" + (" (auto)" if getattr(request, what) in ("auto", None) else "")
 
     chains, cores = plan.settings.chains, usable_cores()
-    where = amount(chains, "chain") + (f" for each of {together} instances" if together > 1 else "")
+    regions = f" ({plan.settings.regions} per solution)" if plan.settings.regions > 1 else ""
+    where = amount(chains, "chain") + regions + (f" for each of {together} instances" if together > 1 else "")
     if plan.device == "cpu":
         where += f" on {amount(plan.threads, 'thread')}"
         if request.threads is None and chains * together < cores:
