@@ -71,9 +71,9 @@ template <class C> NDS_FN Workspace workspace_at(Carver& carver, const Plan& pla
   return work;
 }
 
-// The row of a part in the table of customers (parts, kOwnHead + customers): how many it has, its vehicles, then the
-// list of its customers.
-constexpr i32 kOwnHead = 2;
+// The row of a part in the table of customers (parts, kOwnHead + customers): how many it has, its vehicles, parts of
+// the chain that are merged (in the row of the first one), then the list of its customers.
+constexpr i32 kOwnCount = 0, kOwnVehicles = 1, kOwnMerged = 2, kOwnHead = 3;
 template <class T> NDS_FN T* own_row(const Plan& plan, T* own, i32 part) {
   return own + i64(part) * (kOwnHead + plan.home.customers);
 }

@@ -19,8 +19,9 @@ extern "C" __global__ void split_chains(const Plan* plan, const Instance* instan
   i32* row = own_row(*plan, own, part);
   split<R, D>(in, whole.current, regions, region, chain, row + kOwnHead, lanes);
   if (lanes.leads()) {
-    row[0] = chain.current.own_count;
-    row[1] = regions.vehicles(in, whole.current, region, chain.current.routes);
+    row[kOwnCount] = chain.current.own_count;
+    row[kOwnVehicles] = regions.vehicles(in, whole.current, region, chain.current.routes);
+    row[kOwnMerged] = 0;
     part_records[part] = record_of(chain);
   }
   if (region == 0 && whole.best_is_current) {
@@ -32,28 +33,26 @@ extern "C" __global__ void split_chains(const Plan* plan, const Instance* instan
 // The numbers of part k of chain i.
 NDS_FN Totals numbers_of(const Plan& plan, const Record* part_records, const i32* own, i32 i, i32 k) {
   const i32 part = i * plan.recipe.regions + k;
-  return totals_of(part_records[part], *own_row(plan, own, part));
+  return totals_of(part_records[part], own_row(plan, own, part)[kOwnCount]);
 }
 
-// Merge, first part: copy routes and unserved customers. The numbers of the chains stay as they are.
+// Copy the routes and unserved customers of each part to the merged solution. The last block of a chain sets its
+// numbers, which the others have read, and adds up the steps that the parts made: an interruption between two launches
+// leaves no chain half merged.
 extern "C" __global__ void merge_parts(const Plan* plan, char* memory, Record* records, char* part_memory,
-                                       Record* part_records, const i32* own) {
+                                       Record* part_records, i32* own, const i32* part_made, i32* made) {
   const i32 part = i32(blockIdx.x), count = plan->recipe.regions, i = part / count;
   const Warp lanes{i32(threadIdx.x), 0};
   const auto numbers = [&](i32 k) { return numbers_of(*plan, part_records, own, i, k); };
   Stops spare;
-  const Chain whole = chain_at(*plan, Store{memory, records}, i, spare);
+  Chain whole = chain_at(*plan, Store{memory, records}, i, spare);
   const Chain chain = chain_at(*plan, Store{part_memory, part_records}, part, spare);
-  merge<R>(whole, chain, sum_of(part % count, numbers, lanes), sum_of(count, numbers, lanes), lanes);
-}
-
-// Second part, a block per chain: set the numbers of the chains, and add up the steps that the parts made.
-extern "C" __global__ void finish_merge(const Plan* plan, char* memory, Record* records, const Record* part_records,
-                                        const i32* own, const i32* part_made, i32* made) {
-  const i32 i = i32(blockIdx.x), count = plan->recipe.regions;
-  const Warp lanes{i32(threadIdx.x), 0};
-  const auto numbers = [&](i32 k) { return numbers_of(*plan, part_records, own, i, k); };
   const Totals all = sum_of(count, numbers, lanes);
+  merge<R>(whole, chain, sum_of(part % count, numbers, lanes), all, lanes);
+  i32 merged = 0;
+  if (lanes.leads()) merged = atomicAdd(own_row(*plan, own, i * count) + kOwnMerged, 1);
+  if (lanes.from(merged, 0) < count - 1) return;
+  set_merged(whole, all);
   i32 steps = 0, lowest = 0;
   for (i32 k = lanes.lane; k < count; k += lanes.W) {
     steps += part_made[i * count + k];
@@ -61,10 +60,6 @@ extern "C" __global__ void finish_merge(const Plan* plan, char* memory, Record* 
   }
   steps = lanes.sum(steps);
   lowest = lanes.least_of(lowest);
-  Stops spare;
-  Chain whole = chain_at(*plan, Store{memory, records}, i, spare);
-  set_merged(whole, all);
-  sync_block();  // all threads have read the record
   if (lanes.leads()) {
     records[i] = record_of(whole);
     made[i] = lowest == kFull ? kFull : steps;

@@ -34,9 +34,9 @@ struct Workbench {
 
   // The chain is a part (regions.hpp) with this row of the table of customers.
   NDS_FN void limit_to(const i32* row) {
-    chain.current.own_count = row[0];
+    chain.current.own_count = row[kOwnCount];
     chain.current.own = row + kOwnHead;
-    in.vehicles = row[1];
+    in.vehicles = row[kOwnVehicles];
   }
 
   NDS_FN void write_back(const Store& store, i32 i) {

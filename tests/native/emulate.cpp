@@ -23,7 +23,6 @@ extern "C" __attribute__((visibility("default"))) int emulate(const char* name, 
   NDS_KERNEL(keep_best);
   NDS_KERNEL(split_chains);
   NDS_KERNEL(merge_parts);
-  NDS_KERNEL(finish_merge);
   NDS_KERNEL(read_clock);
   return 1;
 }

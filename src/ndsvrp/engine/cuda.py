@@ -199,11 +199,7 @@ class CudaEngine:
             for group, parts in pairs:
                 self._launch_regions(
                     group, recipe, "merge_parts", len(parts.members), group.memory, group.records, parts.memory,
-                    parts.records, parts.own,
-                )  # fmt: skip
-                self._launch_regions(
-                    group, recipe, "finish_merge", len(group.members), group.memory, group.records, parts.records,
-                    parts.own, parts.made, group.made,
+                    parts.records, parts.own, parts.made, group.made,
                 )  # fmt: skip
 
     def _parts(self, group: Group, regions: int) -> Parts:

@@ -17,7 +17,7 @@ from ndsvrp.engine.placement import Shape
 from ndsvrp.engine.structs import RECORD
 from ndsvrp.errors import EngineError
 
-OWN_HEAD = 2  # kOwnHead of native/cuda/block.hpp
+OWN_HEAD = 3  # kOwnHead of native/cuda/block.hpp
 WORDS = RECORD.itemsize // 8  # int64 numbers that a record takes
 
 
@@ -43,7 +43,7 @@ class Group:
 class Parts(Group):
     """The parts of the solutions of a group, as chains: native/include/ndsvrp/regions.hpp."""
 
-    own: Any = None  #: (parts, OWN_HEAD + N) int32: how many customers each has, its vehicles, and the customers
+    own: Any = None  #: (parts, OWN_HEAD + N) int32: numbers of each part, then its customers
 
 
 class Seen(NamedTuple):
