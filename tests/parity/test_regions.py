@@ -146,8 +146,8 @@ def test_a_deadline_leaves_whole_solutions() -> None:
     engine = CpuEngine(threads=2)
     state: Any = start(engine, [problem], [0, 0], 1, rounds=0)
     recipe = Recipe(rule="string", all_routes=True, regions=4)
-    for seconds in (0.0, 0.05):
-        steps = np.broadcast_to(0.01 * problem.side(), (2, 10**6))
+    for seconds in (0.0, 0.3):
+        steps = np.broadcast_to(0.01 * problem.side(), (2, 10**5))
         engine.improve(state, recipe, None, steps, 1, 1, deadline=time.perf_counter() + seconds)
         for chain, best in itertools.product((0, 1), (False, True)):
             report = check(problem, engine.export(state, chain, best=best))

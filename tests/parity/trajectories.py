@@ -3,7 +3,8 @@
     python tests/parity/trajectories.py record    # write tests/data/trajectories.jsonl anew
 
 The file was recorded before the constraints were composed from rules; a change that is not meant to change what a
-search finds must reproduce it bit by bit. Problems come from `problems.py`, never from the generators.
+search finds must reproduce it bit by bit. Searches in regions were added to its end. Problems come from `problems.py`,
+never from the generators.
 """
 
 from __future__ import annotations
@@ -68,6 +69,14 @@ def cases() -> Iterator[dict[str, Any]]:
                 "search": {"ruin": "policy", "model": "all", "seed": 4, "iterations": 2, "chains": 2, "rollouts": 10,
                            "removals": 5, "device": "cpu"},
             }  # fmt: skip
+    for variant in VARIANTS:
+        for source in ("none", "round", "asymmetric"):
+            for fleet in (False, True):
+                yield {
+                    "problem": [5, variant, source, 60, fleet, "uniform"],
+                    "search": {"solver": "hybrid", "seed": 5, "iterations": 3, "chains": 6, "regions": 3,
+                               "rollouts": 40},
+                }  # fmt: skip
 
 
 def search(case: dict[str, Any]) -> dict[str, Any]:
