@@ -66,7 +66,7 @@ class ChainData {
                    Workspace* work) {
     own_.resize(in.n);
     core.split(in, whole, key, regions, region, chain, own_.data(), work);
-    in_.vehicles = Regions(key, regions).vehicles(in, whole.current, region, chain.current.routes);
+    in_.vehicles = Regions(in, whole.current, key, regions).vehicles(in, region, chain.current.routes);
   }
   Totals totals() const { return totals_of(record_of(chain), chain.current.own_count); }
 

@@ -8,10 +8,17 @@ from ndsvrp.engine.base import Recipe
 from parity.reference import MASK64, Chain, Random, chain_key, key_of
 
 
+def middle(route: list[int]) -> int:
+    """Return the middle customer of a route."""
+    return route[(len(route) + 1) // 2 - 1]
+
+
 def split(chain: Chain, regions: int, key: int) -> list[Chain]:
     """Return a part for each region, perhaps without customers."""
-    numbers, key = chain.numbers, key_of(key, MASK64 - 1)
-    centres = [1 + Random(key, i).below(numbers.n) for i in range(regions)]
+    numbers = chain.numbers
+    candidates = [middle(route) for route in chain.routes] or list(range(1, numbers.n + 1))
+    first = Random(key_of(key, MASK64 - 1)).below(len(candidates))
+    centres = [candidates[(i * len(candidates) + first) // regions] for i in range(regions)]
 
     def region_of(c: int) -> int:
         return min(range(regions), key=lambda i: (numbers.length[centres[i]][c], i))
@@ -19,7 +26,7 @@ def split(chain: Chain, regions: int, key: int) -> list[Chain]:
     free, parts = max(0, numbers.vehicles - len(chain.routes)), []
     for i in range(regions):
         part = Chain(numbers)
-        part.routes = [list(route) for route in chain.routes if region_of(route[(len(route) + 1) // 2 - 1]) == i]
+        part.routes = [list(route) for route in chain.routes if region_of(middle(route)) == i]
         part.absent = [c for c in chain.absent if region_of(c) == i]
         part.own = [c for route in part.routes for c in route] + part.absent
         part.vehicles = len(part.routes) + free // regions + (i < free % regions)

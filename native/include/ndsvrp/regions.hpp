@@ -1,9 +1,9 @@
 // Regions: the solution of a chain is split into parts, which are improved at the same time and merged again.
 //
-// The centres of the regions are random customers. A route belongs to the region whose centre is nearest to its middle
-// stop, an unserved customer to the region whose centre is nearest to it. A part is a chain that has the routes and the
-// unserved customers of one region. All other customers are elsewhere (kElsewhere), and its steps leave them alone.
-// Costs of parts add up to the cost of the solution.
+// The centres of the regions are the middle stops of some routes. A route belongs to the region whose centre is nearest
+// to its middle stop, an unserved customer to the region whose centre is nearest to it. A part is a chain that has the
+// routes and the unserved customers of one region. All other customers are elsewhere (kElsewhere), and its steps leave
+// them alone. Costs of parts add up to the cost of the solution.
 #pragma once
 #include "rng.hpp"
 #include "solution.hpp"
@@ -13,31 +13,40 @@ namespace nds::inline NDS_ISA {
 constexpr u64 kOfRegions = ~1ull;  // in place of the number of a step: keeps random numbers apart
 constexpr i32 kMergedSlack = 5;    // stops of a merged route's slot besides its customers; the pool has as many
 
-// The regions of a solution in one iteration.
+NDS_FN i32 middle_of(const Solution& s, i32 r) { return s.at.node[s.first[r] + (s.size[r] + 1) / 2]; }
+
+// The regions of a solution in one iteration. The routes of the centres have equal distances in the list of routes,
+// from a random first one. A merged solution lists the routes of a part one after another, so centres are where routes
+// are, and few regions are much larger than others. Without routes the centres are customers.
 struct Regions {
-  u64 key;
-  i32 count;
+  const Solution& whole;
+  i32 count, candidates, first;
 
-  NDS_FN Regions(u64 chain_key, i32 count) : key(key_of(chain_key, kOfRegions)), count(count) {}
+  NDS_FN Regions(const Instance& in, const Solution& whole, u64 chain_key, i32 count)
+      : whole(whole),
+        count(count),
+        candidates(whole.routes > 0 ? whole.routes : in.n),
+        first(Random{key_of(chain_key, kOfRegions)}.below(candidates)) {}
 
-  NDS_FN i32 centre(const Instance& in, i32 region) const { return 1 + Random{key, u64(region)}.below(in.n); }
+  NDS_FN i32 centre(i32 region) const {
+    const i32 i = i32((u32(region) * u32(candidates) + u32(first)) / u32(count));
+    return whole.routes > 0 ? middle_of(whole, i) : 1 + i;
+  }
   // Returns whether customer c belongs to a region: its centre is the nearest one. Ties go to the lower number. Most
   // customers are nearer to one of the first few centres already.
-  NDS_FN bool has(const Instance& in, const auto& d, i32 region, i32 c) const {
-    const i32 mine = d.length(centre(in, region), c);
+  NDS_FN bool has(const auto& d, i32 region, i32 c) const {
+    const i32 mine = d.length(centre(region), c);
     for (i32 other = 0; other < count; ++other) {
-      if (d.length(centre(in, other), c) < mine + (other < region)) return false;
+      if (d.length(centre(other), c) < mine + (other < region)) return false;
     }
     return true;
   }
   // Returns the vehicles of a part with so many routes: these, and its share of those that are free.
-  NDS_FN i32 vehicles(const Instance& in, const Solution& whole, i32 region, i32 routes) const {
+  NDS_FN i32 vehicles(const Instance& in, i32 region, i32 routes) const {
     const i32 free = most(0, in.vehicles - whole.routes);
     return routes + free / count + (region < free % count);
   }
 };
-
-NDS_FN i32 middle_of(const Solution& s, i32 r) { return s.at.node[s.first[r] + (s.size[r] + 1) / 2]; }
 
 // Copy route r of a solution to another one as its next route.
 template <class R> NDS_FN void append_route(Solution& to, const Solution& from, i32 r, auto lanes) {
@@ -64,9 +73,9 @@ NDS_FN void set_unserved(const Solution& s, i32 c, i32 place) {
 
 // Make the part of one region; `own` is room for the list of its customers.
 template <class R, class D>
-NDS_DEEP void split(const Instance& in, const Solution& whole, const Regions& regions, i32 region, Chain& chain,
-                    i32* own, auto lanes) {
+NDS_DEEP void split(const Instance& in, const Regions& regions, i32 region, Chain& chain, i32* own, auto lanes) {
   const D d(in);
+  const Solution& whole = regions.whole;
   Solution& part = chain.current;
   static_cast<CurrentNumbers&>(part) = CurrentNumbers{};
   for (i32 c = 1 + lanes.lane; c <= in.n; c += lanes.W) part.route_of[c] = kElsewhere;
@@ -75,7 +84,7 @@ NDS_DEEP void split(const Instance& in, const Solution& whole, const Regions& re
   i64 cost = 0;                 // this lane's share
   for (i32 begin = 0; begin < whole.routes; begin += lanes.W) {
     const i32 r = begin + lanes.lane;
-    u32 inside = lanes.ballot(r < whole.routes && regions.has(in, d, region, middle_of(whole, r)));
+    u32 inside = lanes.ballot(r < whole.routes && regions.has(d, region, middle_of(whole, r)));
     for (; inside != 0; inside &= inside - 1) {
       const i32 here = begin + first_bit(inside), first = whole.first[here], size = whole.size[here];
       for (i32 p = lanes.lane; p <= size; p += lanes.W) {
@@ -89,7 +98,7 @@ NDS_DEEP void split(const Instance& in, const Solution& whole, const Regions& re
   for (i32 begin = 0; begin < whole.unserved_count; begin += lanes.W) {
     const i32 i = begin + lanes.lane;
     const i32 c = i < whole.unserved_count ? whole.unserved[i] : 0;
-    const bool inside = c > 0 && regions.has(in, d, region, c);
+    const bool inside = c > 0 && regions.has(d, region, c);
     const u32 all = lanes.ballot(inside);
     if (inside) {
       const i32 before = lanes.count_below(all);

@@ -80,7 +80,7 @@ class Settings:
 
 
 RANGES: dict[str, tuple[Any, ...]] = {
-    "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**20),
+    "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "rollouts": (1, 2**20), "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
     "open_cheaper": (0, 1), "tails": (0, 256), "tails_share": (0, 1), "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
