@@ -1,9 +1,9 @@
 // K steps in sequence, a block per chain and a warp per insertion order. Most of the compile time is for
-// gap_registers.hpp: NDS_GAPS and NDS_BLINKS leave out what the call cannot need.
+// gap_registers.hpp: NDS_GAPS, NDS_BLINKS and NDS_TAILS leave out what the call cannot need.
 #include "workbench.hpp"
 
 using namespace nds;
-using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0>;
+using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0, NDS_TAILS != 0>;
 
 // given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), the sum over the launches
 // of a call. The first launch begins at step 0. own: the customers of each chain if the chains are parts, or null.

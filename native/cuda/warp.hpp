@@ -84,9 +84,9 @@ struct Warp {
 };
 
 // With Gaps, for steps by gaps in registers (gaps.hpp).
-template <bool Gaps, bool Blinks = true> struct BlockCrew {
+template <bool Gaps, bool Blinks = true, bool Tails = false> struct BlockCrew {
   using Lanes = Warp;
-  static constexpr bool alone = false, by_gaps = Gaps, blinks = Blinks;
+  static constexpr bool alone = false, by_gaps = Gaps, blinks = Blinks, tails = Tails;
   Warp lanes;
   i32 team, teams;
   NDS_FN void sync() const { sync_block(); }

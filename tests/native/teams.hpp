@@ -100,7 +100,7 @@ template <i32 Width> struct FiberLanes {
 
 struct FiberCrew {
   using Lanes = FiberLanes<kFiberLanes>;
-  static constexpr bool alone = false, by_gaps = true, blinks = true;
+  static constexpr bool alone = false, by_gaps = true, blinks = true, tails = true;
   Lanes lanes;
   i32 team, teams;
   Fibers* fibers;

@@ -102,7 +102,7 @@ NDS_FN i32 last_bit(u32 bits) { return 31 - __builtin_clz(bits); }
 // A crew of one team.
 template <class L> struct Alone {
   using Lanes = L;
-  static constexpr bool alone = true, by_gaps = false;
+  static constexpr bool alone = true, by_gaps = false, tails = true;
   static constexpr i32 team = 0, teams = 1;
   L lanes;
   NDS_FN void sync() const {}

@@ -168,9 +168,11 @@ NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Re
   i32 k = from;
   for (; k < to; ++k) {
     const u64 step_key = key_of(key, u64(k));
-    if (recipe.tails > 0 && u32(key_of(step_key, ~2ull) >> 32) < recipe.tails_share &&
-        !swap_tails<R>(in, d, chain, work, recipe, temperature[k], step_key, crew))
-      return kFull;
+    if constexpr (crew.tails) {
+      if (recipe.tails > 0 && u32(key_of(step_key, ~2ull) >> 32) < recipe.tails_share &&
+          !swap_tails<R>(in, d, chain, work, recipe, temperature[k], step_key, crew))
+        return kFull;
+    }
     const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
     double margin = 0.0;
     if (!crew.by_gaps || crew.team == crew.teams - 1) {

@@ -223,7 +223,7 @@ class CudaEngine:
     def _way_to_improve(self, shape: Shape, recipe: Recipe) -> tuple[Layout, Macros]:
         layout = placement.layout_to_improve(shape, recipe, self.device.shared_limit, self.placement)
         gaps = layout.columns > 0
-        return layout, _macros(shape.kind, layout, 1, gaps, gaps and recipe.blink > 0)
+        return layout, _macros(shape.kind, layout, 1, gaps, gaps and recipe.blink > 0, recipe.tails > 0)
 
     def _device_time(self, deadline: float) -> int:
         """Return the deadline on the clock of the GPU. The difference of the clocks is measured once."""
@@ -360,7 +360,9 @@ class CudaEngine:
 
 
 @lru_cache(64)
-def _macros(kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, blinks: bool = False) -> Macros:
+def _macros(
+    kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, blinks: bool = False, tails: bool = False
+) -> Macros:
     drafts, instance, solution, threads = False, False, False, 32
     if layout is not None:
         drafts, instance, solution = layout.near_drafts, layout.near_instance, layout.near_solution
@@ -368,7 +370,7 @@ def _macros(kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, 
         threads = next(most for most in BLOCK_SIZES if most >= layout.threads) if blocks == 1 else layout.threads
     numbers = macros_of(
         near_drafts=drafts, near_instance=instance, near_solution=solution, threads=threads, blocks=blocks, gaps=gaps,
-        blinks=blinks,
+        blinks=blinks, tails=tails,
     )  # fmt: skip
     return (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance), *numbers, *LAYOUT_MACROS)
 
