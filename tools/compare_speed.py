@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ NOT_COMPARED = ("start", "between", "time limit", "exchange and report")  # diff
 RENAMED = {"rebuild": "improve"}
 
 
-def child(what: str, folder: Path, seconds: float) -> None:
+def child(what: str, folder: Path, seconds: float, parts: Sequence[str]) -> None:
     """Measure the package that is on the path; print a row per line."""
     from ndsvrp import read_set, write_set
     from ndsvrp.bench import speed
@@ -50,7 +51,7 @@ def child(what: str, folder: Path, seconds: float) -> None:
 
     gpu.generate = same_instances(gpu.generate)
     gpu_search.generate = gpu.generate
-    for row in gpu.run(only=GPU_PARTS):
+    for row in gpu.run(only=parts):
         if row["what"] not in NOT_COMPARED:
             inverse = row["unit"] in LOWER_IS_BETTER
             show(gpu.named(row) + f" ({row['unit']})", 1 / row["value"] if inverse else row["value"])
@@ -64,6 +65,7 @@ def show(name: str, speed: float) -> None:
 def measure(root: Path, python: str, arguments: argparse.Namespace, folder: str) -> dict[str, float]:
     """Run a child in a tree; returns the speed of each row."""
     command = [python, __file__, "--child", folder, "--what", arguments.what, "--seconds", str(arguments.seconds)]
+    command += ["--parts", *arguments.parts]
     paths = os.pathsep.join(filter(None, [str(root / "src"), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": paths, "NDSVRP_CACHE": str(root / "build/kernels")}
     done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True)
@@ -79,12 +81,13 @@ def main() -> int:
     parser.add_argument("--what", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--parts", nargs="+", choices=GPU_PARTS, default=GPU_PARTS, help="of nds bench gpu")
     parser.add_argument("--python", nargs=2, default=None)
     parser.add_argument("--out", type=Path, default=None, help="append a JSON row with all ratios")
     parser.add_argument("--child", type=Path, default=None, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child is not None:
-        child(arguments.what, arguments.child, arguments.seconds)
+        child(arguments.what, arguments.child, arguments.seconds, arguments.parts)
         return 0
     old, new = (tree.resolve() for tree in arguments.trees)
     pythons = arguments.python or (sys.executable, sys.executable)

@@ -70,7 +70,9 @@ class Search:
         sides = [problem.side() for problem in self.problems]  # temperatures are given for a box of side 1
         cooling = [ExponentialCooling(settings.hot * side, settings.cold * side) for side in sides]
         state = self.state or self.prepare()
-        if self.init is None and not (self._is_short_of_time() and engine.construct(state, self.budget.deadline)):
+        if self.init is None and not (
+            (settings.start_savings or self._is_short_of_time()) and engine.construct(state, self.budget.deadline)
+        ):
             improve_start(
                 engine, state, self.seed, self.start_rounds,
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),

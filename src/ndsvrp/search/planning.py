@@ -21,8 +21,7 @@ SOLVERS = ("auto", "hybrid", "nds", "sisr")
 PRESETS = tuple(presets.PRESETS)
 DEVICES = ("auto", "cpu", "cuda")
 RUINS = (*RULES, "policy")
-GPU_CHAINS = 128  # one thread block each: about as many as large GPUs have multiprocessors
-BY_POLICY = ("cvrp", "vrptw", "pcvrp"), range(100, 1001)  # variants and sizes where `auto` chooses the policy
+BY_POLICY = ("cvrp", "vrptw", "pcvrp"), range(100, 2001)  # variants and sizes where `auto` chooses the policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +31,7 @@ class Request:
     solver: str = documented(
         "auto",
         f"One of {', '.join(SOLVERS)}. auto: hybrid (SISRs with exchanges of tails), or nds for the ruin policy and "
-        "for the preset paper; on a GPU nds with the policy, for problems it was trained on (docs/models.md).",
+        "for the preset paper; on a GPU nds with the policy, for problems that suit it (docs/models.md).",
     )
     ruin: str | Ruin | RuinFunction | None = documented(
         None,
@@ -48,7 +47,9 @@ class Request:
         "default", f"One of {', '.join(PRESETS)}; paper: the paper's test configuration, for the solver nds."
     )
     device: str = documented(
-        "auto", f"One of {', '.join(DEVICES)}. auto: cuda for the solver nds where there is a GPU, else cpu."
+        "auto",
+        f"One of {', '.join(DEVICES)}. auto: cuda where there is a GPU, else cpu; cpu for the solver sisr, and for "
+        "hybrid if threads are given.",
     )
     threads: int | None = documented(
         None, "Cores to use, all by default; at most one per chain. The result does not depend on it."
@@ -89,7 +90,8 @@ def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
     is_learned = isinstance(ruin, str) and ruin == "policy"
     preset = _pick("preset", request.preset, PRESETS)
     solver = _pick("solver", request.solver, SOLVERS, auto="nds" if preset == "paper" or is_learned else "hybrid")
-    device = _pick("device", request.device, DEVICES, auto="cuda" if solver == "nds" and _has_gpu() else "cpu")
+    on_gpu = solver == "nds" or (solver == "hybrid" and request.threads is None)
+    device = _pick("device", request.device, DEVICES, auto="cuda" if on_gpu and _has_gpu() else "cpu")
     if solver != "nds" and preset == "paper":
         raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
     if solver != "nds" and is_learned:
@@ -99,9 +101,9 @@ def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
         raise NdsError(f"a model is for the ruin 'policy', not {named}")
     of_problem = {"hybrid": presets.hybrid, "nds": presets.PRESETS[preset]}
     base = presets.sisr() if solver == "sisr" else of_problem[solver](problem)
+    if device == "cuda" and solver != "sisr" and preset == "default":
+        base = presets.on_gpu(base, is_learned)
     changes = dict(request.settings)
-    if device == "cuda" and solver == "nds" and preset == "default":
-        changes["chains"] = GPU_CHAINS
     if ruin is not None:
         changes["ruin"] = _pick("ruin", ruin, RUINS) if isinstance(ruin, str) else "function"
     if request.chains is not None:
@@ -132,7 +134,9 @@ def _suits_policy(problem: Problem) -> bool:
     """Return whether a shipped model was trained on problems like this one, as docs/models.md lists them."""
     variants, sizes = BY_POLICY
     plain = problem.distance is None and problem.vehicles is None and problem.customers in sizes
-    return plain and variant_of(problem).name in variants and models.choose(problem) is not None
+    known = variant_of(problem).name in variants and models.choose(problem) is not None
+    # It was not trained on long routes with windows, where rules find more: docs/findings.md.
+    return plain and known and not presets.has_long_windows(problem)
 
 
 def _model(problem: Problem, given: str | Path | Ruin | RuinFunction | None) -> str | Path:

@@ -48,6 +48,9 @@ class Settings:
     )
     tails_share: float = documented(1.0, "Share of the steps before which an exchange of tails is tried.")
     start_served: bool = documented(False, "Start from a solution that serves as many optional customers as possible.")
+    start_savings: bool = documented(
+        False, "Start from savings (Clarke & Wright), on a CPU; done anyway if there is little time for the size."
+    )
     hot: float = documented(0.1, "Temperature at the start, for a bounding box of side 1.")
     cold: float = documented(0.001, "Temperature at the end, for a bounding box of side 1.")
     threshold: float = documented(
@@ -100,13 +103,25 @@ def sisr() -> Settings:
 LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
 
 
+TAILS: dict[str, Any] = {"tails": 20, "tails_share": 0.3}
+GPU_CHAINS = 128  # one thread block each: about as many as large GPUs have multiprocessors
+
+
+def has_long_windows(problem: Problem) -> bool:
+    """Return whether there are windows, and vehicles may carry many customers."""
+    carried = problem.capacity * problem.customers / max(float(np.sum(problem.demand)), 1e-300)
+    return problem.has_windows and carried > LONG_ROUTE
+
+
 def hybrid(problem: Problem) -> Settings:
     """Return SISRs with exchanges of tails, and with what long routes and prizes need: docs/findings.md."""
-    carried = problem.capacity * problem.customers / max(float(np.sum(problem.demand)), 1e-300)
-    opens = problem.has_windows and carried > LONG_ROUTE
-    return replace(
-        sisr(), tails=20, tails_share=0.3, open_cheaper=0.5 if opens else 0.0, start_served=problem.has_prizes
-    )
+    opens = 0.5 if has_long_windows(problem) else 0.0
+    return replace(sisr(), **TAILS, open_cheaper=opens, start_served=problem.has_prizes)
+
+
+def on_gpu(settings: Settings, is_learned: bool) -> Settings:
+    """Return the settings with as many chains as a GPU takes, and with exchanges of tails beside a learned policy."""
+    return replace(settings, chains=GPU_CHAINS, **(TAILS if is_learned else {}))
 
 
 PRESETS: dict[str, Callable[[Problem], Settings]] = {"default": lambda problem: Settings(), "paper": paper}
