@@ -366,14 +366,14 @@ def test_preset_paper() -> None:
 
 
 def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For problems like those it was trained on, unless something else was asked for; rules and CPU otherwise."""
+    """For problems like those it was trained on, unless something else was asked for; otherwise rules."""
     ours, windows, prizes = (generate(variant, 100, seed=1)[0] for variant in ("cvrp", "vrptw", "pcvrp"))
 
     def chosen(problem: Problem = ours, **how: Any) -> tuple[str, str, str, int]:
         found = Solver(**how).plan(problem)
         return found.solver, found.settings.ruin, found.device, found.settings.chains
 
-    hybrid = ("hybrid", "string", "cpu", 1)
+    hybrid = ("hybrid", "string", "cpu", 4)
     assert chosen() == hybrid, "there is no GPU"
     monkeypatch.setattr(planning, "_has_gpu", lambda: True)
     assert chosen() == chosen(windows) == chosen(prizes) == chosen(device="cuda") == ("nds", "policy", "cuda", 128)
@@ -385,11 +385,63 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(preset="paper") == ("nds", "related", "cuda", 8)
     matrix = np.hypot(*(ours.coordinates[:, None] - ours.coordinates[None]).transpose(2, 0, 1))
     others = (
-        generate("cvrp", 99, seed=1)[0], generate("cvrp", 1001, seed=1)[0], generate("vrptw", 1001, seed=1)[0],
+        generate("cvrp", 99, seed=1)[0], generate("cvrp", 2001, seed=1)[0], generate("vrptw", 2001, seed=1)[0],
+        windows.replace(capacity=float(windows.demand.sum()) / 3),  # 33 customers per vehicle
         generate("pcvrptw", 100, seed=1)[0], ours.replace(vehicles=40),
         Problem(distance=matrix, demand=ours.demand, capacity=ours.capacity),
     )  # fmt: skip
-    assert {chosen(problem) for problem in others} == {hybrid}
+    assert {chosen(problem) for problem in others} == {("hybrid", "string", "cuda", 128)}
+    assert chosen(solver="sisr") == ("sisr", "string", "cpu", 1), "a single chain"
+
+
+def test_exchanges_of_tails_beside_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate("cvrp", 100, seed=1)[0]
+    assert Solver(ruin="policy").plan(problem).settings.tails == 0, "on a CPU the policy is for experiments"
+    monkeypatch.setattr(planning, "_has_gpu", lambda: True)
+    assert Solver().plan(problem).settings.tails == Solver(ruin="policy").plan(problem).settings.tails == 20
+    assert Solver(ruin="related", solver="nds").plan(problem).settings.tails == 0
+    assert Solver(ruin="policy", preset="paper").plan(problem).settings.tails == 0
+
+
+@pytest.mark.parametrize(
+    ("customers", "capacity", "cpu", "gpu"),
+    [
+        (100, 50, (4, 1), (128, 1)),
+        (400, 50, (2, 2), (128, 2)),
+        (1000, 50, (6, 6), (128, 4)),
+        (1000, 300, (2, 2), (128, 2)),  # 60 customers per vehicle, 17 routes
+        (1000, 1000, (4, 1), (128, 1)),  # 5 routes
+        (6000, 50, (32, 32), (128, 32)),
+    ],
+)
+def test_chains_and_regions_by_size(
+    customers: int, capacity: int, cpu: tuple[int, int], gpu: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do not depend on the number of cores."""
+    problem = Problem(
+        demand=np.r_[0, np.full(customers, 5)], capacity=capacity, coordinates=np.eye(customers + 1)[:, :2]
+    )
+
+    def chosen(**how: Any) -> tuple[int, int]:
+        settings = Solver(solver="hybrid", **how).plan(problem).settings
+        return settings.chains, settings.regions
+
+    assert chosen() == chosen(threads=1) == chosen(threads=16) == cpu
+    assert chosen(chains=7) == (7, 1), "chains that were asked for have a solution each"
+    assert chosen(chains=8, regions=4) == (8, 4)
+    assert chosen(ruin=lambda request: None)[1] == 1, "regions are for rules"
+    monkeypatch.setattr(planning, "_has_gpu", lambda: True)
+    assert chosen() == gpu
+
+
+def test_large_problems_start_from_savings() -> None:
+    small, large = (generate("cvrp", n, seed=1)[0] for n in (2400, 2500))
+    assert (Settings.start_savings, Settings.hot) == (False, 0.1)
+    found = [Solver().plan(problem).settings for problem in (small, large)]
+    assert [(s.start_savings, s.hot) for s in found] == [(False, 0.1), (True, 0.03)]
+    result = solve(large, iterations=1, rollouts=1, seed=1)
+    plain = solve(large, iterations=1, rollouts=1, seed=1, start_savings=False)
+    assert result.trace[0].cost < 0.5 * plain.trace[0].cost
 
 
 def test_limits_of_a_result() -> None:

@@ -102,12 +102,14 @@ def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
     of_problem = {"hybrid": presets.hybrid, "nds": presets.PRESETS[preset]}
     base = presets.sisr() if solver == "sisr" else of_problem[solver](problem)
     if device == "cuda" and solver != "sisr" and preset == "default":
-        base = presets.on_gpu(base, is_learned)
+        base = presets.on_gpu(base, problem, is_learned)
     changes = dict(request.settings)
     if ruin is not None:
         changes["ruin"] = _pick("ruin", ruin, RUINS) if isinstance(ruin, str) else "function"
     if request.chains is not None:
         changes["chains"] = request.chains
+    if request.chains is not None or ruin not in (None, *RULES):  # regions are for rules, and divide the chains
+        changes.setdefault("regions", 1)
     try:
         settings = replace(base, **changes)
     except TypeError as error:

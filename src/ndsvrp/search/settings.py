@@ -100,28 +100,51 @@ def sisr() -> Settings:
     return Settings(ruin="string", chains=1, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01)
 
 
-LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
-
-
 TAILS: dict[str, Any] = {"tails": 20, "tails_share": 0.3}
+LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
+REGION = 150, 8  # customers and routes that a region should have at least
+CPU_CHAINS = 4, 32  # without regions, and at most; not by the number of cores, which must not change results
+LARGE = 2500  # customers from which savings are a better start than one route per customer
 GPU_CHAINS = 128  # one thread block each: about as many as large GPUs have multiprocessors
+
+
+def hybrid(problem: Problem) -> Settings:
+    """Return SISRs with exchanges of tails, and with what long routes, prizes and size need: docs/findings.md."""
+    chains, most = CPU_CHAINS
+    regions = min(_regions(problem), most)
+    settings = replace(
+        sisr(), **TAILS, open_cheaper=0.5 if has_long_windows(problem) else 0.0, start_served=problem.has_prizes,
+        chains=regions if regions > 1 else chains, regions=regions,
+    )  # fmt: skip
+    if problem.customers < LARGE:
+        return settings
+    return replace(settings, start_savings=True, hot=1.5 / problem.customers**0.5)
+
+
+def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
+    """Return the settings with as many chains as a GPU takes, and with exchanges of tails beside a learned policy."""
+    if is_learned:
+        return replace(settings, chains=GPU_CHAINS, **TAILS)
+    regions = min(_regions(problem), GPU_CHAINS) if settings.regions > 1 else 1
+    regions = 1 << (regions.bit_length() - 1)  # divides the chains
+    # Savings are computed on a CPU only, and any other start needs the usual temperature.
+    return replace(settings, chains=GPU_CHAINS, regions=regions, start_savings=False, hot=Settings.hot)
 
 
 def has_long_windows(problem: Problem) -> bool:
     """Return whether there are windows, and vehicles may carry many customers."""
-    carried = problem.capacity * problem.customers / max(float(np.sum(problem.demand)), 1e-300)
-    return problem.has_windows and carried > LONG_ROUTE
+    return problem.has_windows and _carried(problem) > LONG_ROUTE
 
 
-def hybrid(problem: Problem) -> Settings:
-    """Return SISRs with exchanges of tails, and with what long routes and prizes need: docs/findings.md."""
-    opens = 0.5 if has_long_windows(problem) else 0.0
-    return replace(sisr(), **TAILS, open_cheaper=opens, start_served=problem.has_prizes)
+def _carried(problem: Problem) -> float:
+    """Return how many customers a vehicle can carry."""
+    return problem.capacity * problem.customers / max(float(np.sum(problem.demand)), 1e-300)
 
 
-def on_gpu(settings: Settings, is_learned: bool) -> Settings:
-    """Return the settings with as many chains as a GPU takes, and with exchanges of tails beside a learned policy."""
-    return replace(settings, chains=GPU_CHAINS, **(TAILS if is_learned else {}))
+def _regions(problem: Problem) -> int:
+    """Return the number of regions that are large enough, by customers and by routes."""
+    customers, routes = REGION
+    return max(1, min(problem.customers // customers, int(problem.customers / _carried(problem)) // routes))
 
 
 PRESETS: dict[str, Callable[[Problem], Settings]] = {"default": lambda problem: Settings(), "paper": paper}
