@@ -35,7 +35,7 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.png", "a.sol"]
     assert f"cost        {cost:,.0f}\n" in answer.stdout
     assert "metric round (auto)" in answer.stdout
-    assert "solver hybrid (auto), ruin string, device cpu (auto), 1 chain on 1 thread" in answer.stdout
+    assert "solver hybrid (auto), ruin string, device cpu (auto), 4 chains on " in answer.stdout
     assert re.search(r"gap +\+\d+\.\d\d % to the best known 26,362 \(", answer.stdout)
     nds("check", instance, out)
 
@@ -101,11 +101,12 @@ def test_preset_paper(nds, data, tmp_path):
 
 
 def test_hint_at_idle_cores(nds, instance, monkeypatch):
-    monkeypatch.setattr("ndsvrp.cli.solve.usable_cores", lambda: 4)
-    hint = "1 chain on 1 thread (--chains 4 would use all 4 cores)"
+    monkeypatch.setattr("ndsvrp.cli.solve.usable_cores", lambda: 6)
+    hint = "(--chains 6 would use all 6 cores)"
     assert hint in nds("solve", instance, "--iterations", 1).stdout
     assert "would use" not in nds("solve", instance, "--iterations", 1, "--threads", 1).stdout
-    assert "would use" not in nds("solve", instance, "--iterations", 1, "--chains", 4).stdout
+    assert "would use" not in nds("solve", instance, "--iterations", 1, "--chains", 6).stdout
+    assert "would use" not in nds("solve", instance, "--iterations", 1, "--chains", 2, "--set", "regions=2").stdout
 
 
 def test_set_is_solved_one_by_one(nds, data, tmp_path):
@@ -132,7 +133,7 @@ def test_set_solved_together(nds, data, tmp_path):
     alone, both = (tmp_path / name for name in ("alone", "both"))
     nds("solve", data / "sets/pcvrp100.npz", "--iterations", 3, "--out", alone)
     answer = nds("solve", data / "sets/pcvrp100.npz", "--iterations", 3, "--out", both, "--together", 8)
-    assert "1 chain for each of 2 instances on" in answer.stdout
+    assert "4 chains for each of 2 instances on" in answer.stdout
     for name in ("0000.sol", "0001.sol"):
         assert (both / name).read_text() == (alone / name).read_text()
     tables = [list(csv.DictReader((folder / "summary.csv").open())) for folder in (alone, both)]

@@ -244,7 +244,7 @@ def plan_line(plan: Plan, request: Request, model: str | None = None, together: 
     where = amount(chains, "chain") + regions + (f" for each of {together} instances" if together > 1 else "")
     if plan.device == "cpu":
         where += f" on {amount(plan.threads, 'thread')}"
-        if request.threads is None and chains * together < cores:
+        if request.threads is None and not regions and chains * together < cores:
             where += f" (--chains {cores} would use all {cores} cores)"
     elif not has_compiled():
         where += "; kernels are compiled first, once: that takes some seconds"
