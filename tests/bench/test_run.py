@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("fakes")
 
 def test_rows_say_all_there_is_to_know(small_set: Path, tmp_path: Path) -> None:
     out, told = tmp_path / "results" / "x.jsonl", []
-    rows = run(small_set, ["fakes:STAR"], 1, "0,2", 7, out, 1, lambda *what: told.append(what))
+    rows = run([small_set], ["fakes:STAR"], [1], "0,2", [7], out, 1, lambda *what: told.append(what))
     assert [row["cost"] for row in rows] == [12.0, 36.0]
     row = rows[1]
     assert row.items() >= {
@@ -45,17 +45,17 @@ def test_resume_runs_only_what_is_missing(small_set: Path, tmp_path: Path, monke
     monkeypatch.setattr(
         runner._Workers, "call", lambda self, task, limit: tasks.append(task) or [FOUND | {"cost": len(tasks)}]
     )
-    run(small_set, ["fakes:STAR"], 1, "0", 1, out)
-    rows = run(small_set, ["fakes:STAR"], 1, "0-1", 1, out)
+    run([small_set], ["fakes:STAR"], [1], "0", [1], out)
+    rows = run([small_set], ["fakes:STAR"], [1], "0-1", [1], out)
     assert [row["cost"] for row in rows] == [1, 2]  # the first was not run again
-    for change in ({"time": 2}, {"seed": 2}, {"solvers": ["fakes:CHOOSY"]}):
-        arguments: dict[str, Any] = {"solvers": ["fakes:STAR"], "time": 1, "instances": "0", "seed": 1, "out": out}
+    for change in ({"times": [2]}, {"seeds": [2]}, {"solvers": ["fakes:CHOOSY"]}):
+        arguments: dict[str, Any] = {"solvers": ["fakes:STAR"], "times": [1], "instances": "0", "out": out}
         before = len(tasks)
-        run(small_set, **arguments | change)
-        run(small_set, **arguments | change)
+        run([small_set], **arguments | change)
+        run([small_set], **arguments | change)
         assert len(tasks) == before + 1
     monkeypatch.setattr(solvers.Star, "release", "2")
-    assert run(small_set, ["fakes:STAR"], 1, "0", 1, out)[0]["cost"] == 6
+    assert run([small_set], ["fakes:STAR"], [1], "0", [1], out)[0]["cost"] == 6
     assert len(read_rows(out)) == 6
 
 
@@ -63,19 +63,19 @@ def test_resume_runs_only_what_is_missing(small_set: Path, tmp_path: Path, monke
 def test_failures_are_rows_and_tried_again(small_set: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.jsonl"
     names = ["fakes:RAISING", "fakes:CRASHING", "fakes:FORGETFUL", "fakes:CHOOSY"]
-    raising, crashing, forgetful, choosy = run(small_set, names, 1, "0", 1, out)
+    raising, crashing, forgetful, choosy = run([small_set], names, [1], "0", [1], out)
     assert raising["error"] == "exit code 1: RuntimeError: lost the map"
     assert crashing["error"].startswith("exit code -11")
     assert (forgetful["feasible"], forgetful["cost"], forgetful["gap"]) == (False, 10.0, None)
     assert "not served: 2" in forgetful["violations"][0]
     assert choosy["skipped"] == "not on a Sunday"
-    run(small_set, names, 1, "0", 1, out)
+    run([small_set], names, [1], "0", [1], out)
     assert [row["solver"] for row in read_rows(out)] == [*names, "fakes:RAISING", "fakes:CRASHING"]
 
 
 def test_a_solver_that_does_not_come_back_is_ended(small_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "GRACE", 0.3)
-    (row,) = run(small_set, ["fakes:SLEEPING"], 0.1, "0")
+    (row,) = run([small_set], ["fakes:SLEEPING"], [0.1], "0")
     assert row["error"] == "ended after 0.5 s without an answer"
 
 
@@ -85,7 +85,7 @@ def test_what_is_done_survives_an_interruption(small_set: Path, tmp_path: Path) 
 
     out = tmp_path / "x.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        run(small_set, ["fakes:STAR", "fakes:SLEEPING"], 1, None, 1, out, 1, stop)
+        run([small_set], ["fakes:STAR", "fakes:SLEEPING"], [1], None, [1], out, 1, stop)
     assert [row["cost"] for row in read_rows(out)] == [12.0]
 
 
@@ -93,7 +93,7 @@ def test_what_is_done_survives_an_interruption(small_set: Path, tmp_path: Path) 
 def test_our_own_search_several_together(small_set: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.jsonl"
     request = replace(DEFAULT, chains=2, ruin="related", settings={"rollouts": 10})
-    rows = run(small_set, ["nds", "fakes:STAR"], 0.2, None, 1, out, request=request, together=2)
+    rows = run([small_set], ["nds", "fakes:STAR"], [0.2], None, [1], out, request=request, together=2)
     own, stars = rows[0:2] + rows[4:5], rows[2:4] + rows[5:]
     assert [row["instance"] for row in rows] == ["0000", "0001", "0000", "0001", "0002", "0002"]
     assert {row["solver"] for row in own} == {"nds-related-2-rollouts=10-x2"}
@@ -103,7 +103,7 @@ def test_our_own_search_several_together(small_set: Path, tmp_path: Path) -> Non
     assert [row["settings"].get("together") for row in own] == [2, 2, None]
     assert all(0.2 <= row["seconds"] < 0.5 for row in own)
     assert read_rows(out) == rows
-    assert run(small_set, ["nds"], 0.2, None, 1, out, request=request, together=2) == own
+    assert run([small_set], ["nds"], [0.2], None, [1], out, request=request, together=2) == own
     assert len(read_rows(out)) == 6
 
 
@@ -119,16 +119,16 @@ def test_runs_on_a_gpu(small_set: Path, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(runner._Workers, "call", call)
     request = replace(DEFAULT, device="cuda", ruin="policy", chains=128)
     out = tmp_path / "x.jsonl"
-    rows = run(small_set, ["nds"], 4, None, 1, out, request=request)
-    together = run(small_set, ["nds"], 4, None, 1, out, request=request, together=2)
+    rows = run([small_set], ["nds"], [4], None, [1], out, request=request)
+    together = run([small_set], ["nds"], [4], None, [1], out, request=request, together=2)
     assert [(len(task["cases"]), task["together"], task["limit"]) for task in tasks] == [(3, 1, 84), (3, 2, 84)]
     assert {row["solver"] for row in rows} == {"nds-policy-cuda-128"}
     assert {row["solver"] for row in together} == {"nds-policy-cuda-128-x2"}
     assert {row["hardware"]["gpu"] for row in read_rows(out)} == {"H200"}
-    assert run(small_set, ["nds"], 4, "1", 1, out, request=request) == rows[1:2], "it is there"
+    assert run([small_set], ["nds"], [4], "1", [1], out, request=request) == rows[1:2], "it is there"
     assert len(tasks) == 2
     with pytest.raises(InstanceError, match="jobs: runs on a GPU follow each other"):
-        run(small_set, ["nds"], 4, None, 1, out, 2, request=request)
+        run([small_set], ["nds"], [4], None, [1], out, 2, request=request)
 
 
 ROW: Row = {name: name for name in KEY} | {"seed": 1, "budget": 2.5, "threads": 1, "hardware": {"cpu": "c", "cores": 2}}
@@ -240,11 +240,33 @@ def test_key_takes_the_processor_from_the_hardware() -> None:
     [
         ({"solvers": ["fast"]}, "no solver 'fast'; there are hybrid, sisr, nds, pyvrp, hgs"),
         ({"solvers": ["fakes:NOBODY"]}, "solver 'fakes:NOBODY' cannot be loaded"),
-        ({"time": 0}, "time: 0 is not a number of seconds"),
+        ({"times": [1, 0]}, "time: 0 is not a number of seconds"),
         ({"jobs": 0}, "jobs: 0 is not within 1-"),
         ({"jobs": 10_000}, "jobs: 10000 is not within 1-"),
     ],
 )
 def test_bad_requests(small_set: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InstanceError, match=message):
-        run(small_set, **{"solvers": ["fakes:STAR"], "time": 1} | changes)
+        run([small_set], **{"solvers": ["fakes:STAR"], "times": [1]} | changes)
+
+
+def test_several_sets_seeds_and_times(small_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run for each combination; solvers take turns on each instance, seed and time."""
+    tasks: list[Any] = []
+    monkeypatch.setattr(
+        runner._Workers, "call", lambda self, task, limit: tasks.append(task) or [FOUND | {"cost": len(tasks)}]
+    )
+    other = tmp_path / "other.npz"
+    other.write_bytes(small_set.read_bytes())
+    out, two = tmp_path / "x.jsonl", ["fakes:STAR", "fakes:CHOOSY"]
+    rows = run([small_set, other], two, [1, 2.5], "0-1", [3, 4], out)
+    names = ("set", "instance", "seed", "budget", "solver")
+    expected = [
+        (path.stem, instance, seed, time, solver)
+        for path in (small_set, other) for instance in ("0000", "0001") for seed in (3, 4) for time in (1.0, 2.5)
+        for solver in two
+    ]  # fmt: skip
+    assert [tuple(row[name] for name in names) for row in rows] == expected
+    assert [row["cost"] for row in rows] == list(range(1, 33))
+    assert [(task["seed"], task["budget"]) for task in tasks[:8:2]] == [(3, 1.0), (3, 2.5), (4, 1.0), (4, 2.5)]
+    assert run([other], two, [2.5], None, [4], out)[:2] == [rows[22], rows[23]], "those are there"

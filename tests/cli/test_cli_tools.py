@@ -201,7 +201,7 @@ def test_bench_limits(nds, tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "KINDS", kinds)
     answer = nds("bench", "limits", "--customers", 20, "--time", 0.1, "--out", rows)
     told = [json.loads(line) for line in rows.read_text().splitlines()]
-    cases = [(f"{kind}20", solver) for kind in kinds for solver in ("sisr", "nds")]
+    cases = [(f"{kind}20", solver) for kind in kinds for solver in ("hybrid", "nds")]
     assert [(row["instance"], row["solver"]) for row in told] == cases
     assert answer.stderr.count("MiB") == len(cases) and "outlier20" in answer.stdout
     for row in told:

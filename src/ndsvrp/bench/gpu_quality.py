@@ -55,7 +55,7 @@ def measure(folder: Path, chains: int = CHAINS) -> Iterator[Row]:
     files, costs = files_of(folder), {}
     for each in ASKED:
         rows = run(
-            files[each.name], ["nds"], each.seconds, f"0-{each.instances - 1}", SEED,
+            [files[each.name]], ["nds"], [each.seconds], f"0-{each.instances - 1}", [SEED],
             request=replace(DEFAULT, device="cuda", ruin=each.ruin, chains=chains), together=each.together,
         )  # fmt: skip
         for row in rows:

@@ -16,12 +16,13 @@ from ndsvrp.bench.rows import Row, record
 from ndsvrp.constraints import CAPACITY
 from ndsvrp.errors import NoSolutionError
 from ndsvrp.generate import generate
+from ndsvrp.io.environment import peak_mib
 from ndsvrp.problem import Problem
 from ndsvrp.search.solve import solve
 from ndsvrp.variants import VARIANTS
 
 T = TypeVar("T")
-SOLVERS = ("sisr", "nds")
+SOLVERS = ("hybrid", "nds")
 SHARE, SECONDS = 0.02, 0.1  # a search may take this share of the limit longer, or these seconds
 SEARCHES = ((0.05, 1), (0.05, 1_000), (1.0, 10_000), (1.0, 100_000), (10.0, 100_000))  # seconds, customers
 LARGEST_MATRIX = 4_999  # customers
@@ -81,18 +82,6 @@ def measure(kind: str, customers: int, solver: str, seconds: float) -> Row:
     over = time.perf_counter() - began - preparation - seconds
     within = over <= max(SHARE * seconds, SECONDS)
     return {"over": over, "within": within, "preparation": preparation, "peak_mib": peak_mib()} | facts
-
-
-def peak_mib() -> float | None:
-    """Return the peak memory of this process; None if unknown (not Linux).
-
-    `ru_maxrss` is no alternative: a process inherits it from its parent.
-    """
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        return None
-    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
 def run(

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,11 @@ GRACE = 60.0  # seconds a solver may take beyond twice its budget before it is e
 
 
 def run(
-    set_path: str | Path,
+    sets: Sequence[str | Path],
     solvers: Sequence[str],
-    time: float,
+    times: Sequence[float],
     instances: str | None = None,
-    seed: int = 1,
+    seeds: Sequence[int] = (1,),
     out: str | Path | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -47,20 +48,24 @@ def run(
     together: int = 1,
     ignore_fields: Sequence[str] = (),
 ) -> list[Row]:
-    """Run every solver on every chosen instance. Return a row for each, those found in `out` included.
+    """Run every solver on every chosen instance of every set, with every seed and every number of seconds.
 
+    Return a row for each run, those found in `out` included. `instances` selects from each set.
     Solvers take turns on each instance, so that other load of the machine affects all of them. With `out`, rows are
     appended when their process ends (on a GPU after up to 16 instances), and a run that is in the file (`rows.KEY`) is
     not repeated. `request` and `together` are for the solvers of this package; their name in the rows says so.
     For `ignore_fields` see `ndsvrp.read`.
     """
-    if not 0 < time < math.inf:
-        raise InstanceError(f"{time:g} is not a number of seconds", field="time")
+    for time in times:
+        if not 0 < time < math.inf:
+            raise InstanceError(f"{time:g} is not a number of seconds", field="time")
     if request.device == "cuda" and jobs > 1:
         raise InstanceError("runs on a GPU follow each other", field="jobs")
     cores = _cores(jobs)
-    same: Row = {"seed": seed, "budget": float(time), "threads": 1, **environment()}
-    tasks = _tasks(find_cases(set_path, instances, ignore_fields), solvers, request, together, same)
+    same: Row = {"threads": 1, **environment()}
+    runs = [{"seed": seed, "budget": float(time)} for seed in seeds for time in times]
+    found = [find_cases(path, instances, ignore_fields) for path in sets]
+    tasks = [task for cases in found for task in _tasks(cases, solvers, request, together, same, runs)]
     present = {key(row): row for row in read_rows(out)} if out is not None else {}  # the last row of every run
     rows: dict[tuple[Any, ...], Row] = {}
     waiting = []
@@ -103,8 +108,10 @@ class _Task:
     cases: list[Case]
 
 
-def _tasks(cases: Sequence[Case], solvers: Sequence[str], request: Request, together: int, same: Row) -> list[_Task]:
-    """Let solvers take turns on every instance, or on every batch."""
+def _tasks(
+    cases: Sequence[Case], solvers: Sequence[str], request: Request, together: int, same: Row, runs: Sequence[Row]
+) -> list[_Task]:
+    """Let solvers take turns on every instance, or on every batch, for each seed and time of `runs`."""
     on_gpu = request.device == "cuda"
     here = same | {"hardware": same["hardware"] | {"gpu": Device().name}} if on_gpu else same
     size = together * max(1, IN_A_PROCESS // together) if on_gpu else together
@@ -116,12 +123,13 @@ def _tasks(cases: Sequence[Case], solvers: Sequence[str], request: Request, toge
     tasks = []
     for begin in range(0, len(cases), size):
         some = list(cases[begin : begin + size])
-        for name, version in versions.items():
+        for run, (name, version) in product(runs, versions.items()):
             if name in labels:
-                rows = [_describe(case, labels[name], version) | here for case in some]
+                rows = [_describe(case, labels[name], version) | run | here for case in some]
                 tasks.append(_Task(name, request, together, rows, some))
             else:
-                tasks += [_Task(name, DEFAULT, 1, [_describe(case, name, version) | same], [case]) for case in some]
+                ones = [(_describe(case, name, version) | run | same, case) for case in some]
+                tasks += [_Task(name, DEFAULT, 1, [row], [case]) for row, case in ones]
     return tasks
 
 

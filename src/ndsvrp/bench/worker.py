@@ -14,6 +14,7 @@ from ndsvrp.bench.instances import Case
 from ndsvrp.bench.solvers import Answer, OwnSolver, find_solver
 from ndsvrp.check import check
 from ndsvrp.errors import NoSolutionError
+from ndsvrp.io.environment import peak_mib
 from ndsvrp.io.result import plain
 from ndsvrp.problem import Problem
 from ndsvrp.search.planning import Request
@@ -49,6 +50,7 @@ def _outcome(case: Case, problem: Problem, answer: Answer | NoSolutionError, cpu
         "cost": report.cost, "feasible": report.feasible, "violations": list(map(str, report.violations[:5])),
         "seconds": round(answer.seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),  # much less than `seconds`: the core was shared
+        "peak_mib": peak_mib(),
         "routes": len(answer.solution.routes), "unserved": len(report.unserved),
         "best_known": known.cost if known else None,
         "gap": round(known.gap(report.cost), 4) if known and report.feasible else None, "settings": answer.settings,

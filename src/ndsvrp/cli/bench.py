@@ -1,8 +1,10 @@
 """The command `nds bench`: solvers side by side, tables of their rows, speed, time limits."""
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
 import typer
@@ -24,15 +26,19 @@ app = typer.Typer(no_args_is_help=True, help="Compare solvers; measure speed, ti
 
 @app.command("run")
 def run_command(
-    set_path: Annotated[
-        str, typer.Argument(metavar="SET", help="An .npz set, a folder of instances, or a pattern in quotes.")
+    sets: Annotated[
+        list[str], typer.Argument(metavar="SET…", help=".npz sets, folders of instances, or patterns in quotes.")
     ],
     solvers: Annotated[
         str, option("NAMES", f"Separated by commas: {', '.join(KNOWN)}, or module:attribute.")
     ] = "hybrid",
-    time: Annotated[float, option("S", "Seconds per instance and solver.")] = 60.0,
-    instances: Annotated[str | None, option("WHICH", "Positions or names: 0-7, 3, 0,2,5-6; all by default.")] = None,
-    seed: Annotated[int, option("N", "Seed of every run.", min=0)] = 1,
+    times: Annotated[
+        str, option("S,S", "Seconds per instance and solver: 60, or 2,10,60.", "--times", "--time")
+    ] = "60",
+    instances: Annotated[
+        str | None, option("WHICH", "Positions or names in each set: 0-7, 3, 0,2,5-6; all by default.")
+    ] = None,
+    seeds: Annotated[str, option("N,N", "Seeds: 1, 1-5, or 1,3,7-9.", "--seeds", "--seed")] = "1",
     out: Annotated[
         Path | None, option("FILE.jsonl", "Append a row per run; runs that are in the file are not repeated.")
     ] = None,
@@ -47,8 +53,9 @@ def run_command(
     changes: Annotated[list[str] | None, option("NAME=VALUE", "Change a search setting.", "--set", panel=_OWN)] = None,
     ignore_field: IgnoreField = None,
 ) -> None:
-    """Run solvers side by side on a set, each run in its own process on one core.
+    """Run solvers side by side on sets, each run in its own process on one core.
 
+    Each solver runs on each instance with each seed and each number of seconds.
     The solvers of this package accept settings, a GPU and batches; their name in the rows says so.
     Exit codes: 0 success, 2 bad input, 3 a run failed or found nothing feasible, 130 interrupted.
     Rows of finished runs are in the file.
@@ -63,8 +70,13 @@ def run_command(
     request = replace(
         DEFAULT, device=device, ruin=ruin, model=model, chains=chains, settings=parse_changes(changes or [])
     )
+    spans = [_seconds(word) for word in times.split(",")]
+
+    def print_row(done: int, total: int, row: dict[str, Any]) -> None:
+        say(f"[{done}/{total}] {_outcome(row)}{_left((total - done) * fmean(spans) / jobs)}", error=True)
+
     rows = run(
-        set_path, solvers.split(","), time, instances, seed, out, jobs, _print_row, request, together,
+        sets, solvers.split(","), spans, instances, numbers("--seeds", seeds), out, jobs, print_row, request, together,
         ignore_field or (),
     )  # fmt: skip
     console().print(table(rows))
@@ -193,11 +205,35 @@ def _prepare(out: Path | None) -> None:
         read_bytes(out, may_be_empty=True)  # raises for a device
 
 
-def _print_row(done: int, total: int, row: dict[str, Any]) -> None:
+def _seconds(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise NdsError(f"--times: '{word}' is not a number of seconds") from None
+
+
+def numbers(flag: str, text: str) -> list[int]:
+    """Return the numbers of a list like 1, 1-5 or 1,3,7-9, in the order written, each once."""
+    found: dict[int, None] = {}
+    for part in text.split(","):
+        span = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip(), re.ASCII)
+        first, last = (int(span[1]), int(span[2] or span[1])) if span else (1, 0)
+        if not 0 <= last - first < 10_000:
+            raise NdsError(f"{flag}: '{part}' is neither a number nor a range like 1-5")
+        found.update(dict.fromkeys(range(first, last + 1)))
+    return list(found)
+
+
+def _left(seconds: float) -> str:
+    """Return the time that is left in words; nothing if it is short."""
+    return f", about {seconds / 60:.0f} min left" if seconds >= 60 else ""
+
+
+def _outcome(row: dict[str, Any]) -> str:
     if "error" in row:
         outcome = f"failed: {row['error']}"
     elif "skipped" in row:
         outcome = f"skipped: {row['skipped']}"
     else:
         outcome = f"{number(row['cost'])}" + ("" if row["feasible"] else " infeasible") + f" in {row['seconds']:.1f} s"
-    say(f"[{done}/{total}] {row['set']} {row['instance']} {row['solver']}: {outcome}", error=True)
+    return f"{row['set']} {row['instance']} {row['solver']}: {outcome}"

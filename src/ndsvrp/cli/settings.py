@@ -91,9 +91,9 @@ def page() -> str:
         "",
         "The column `hybrid` is for a small CVRP. With prizes `start_served` is on; with windows `open_cheaper` is 0.5",
         "if a vehicle carries more than 25 customers. From 300 customers and 16 routes on there are `regions`, as many",
-        "as have 150 customers and 8 routes each, at most 32 on a CPU, and one chain per region. From 2,500 customers on",
-        "`start_savings` is on, and `hot` is 1.5 / sqrt(N). On a GPU there are 128 chains, and `regions` is a power of",
-        "two; with the ruin `policy`, `tails` is 20 and `tails_share` 0.3.",
+        "as have 150 customers and 8 routes each, at most 32 on a CPU, and one chain per region. From 2,500 customers",
+        "on `start_savings` is on, and `hot` is 1.5 / sqrt(N). On a GPU there are 128 chains, and `regions` is a power",
+        "of two; with the ruin `policy`, `tails` is 20 and `tails_share` 0.3.",
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
     ]
     return "\n".join(lines) + "\n"

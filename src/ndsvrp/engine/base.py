@@ -107,7 +107,8 @@ class EngineOf(Protocol[S]):
 
         first: chains draw random numbers as chains `first`, `first + 1`, … of a batch, or, if it is an array
         (chains,), as the chains that it names. Part of a batch then finds what it would find within the batch.
-        precompile: the recipe of later calls. A GPU engine compiles its kernels in the background.
+        precompile: the recipe of later calls. A GPU engine compiles its kernels in the background; a CPU engine
+        allocates the memory of regions.
         """
 
     def construct(self, state: S, deadline: float | None) -> bool:

@@ -75,7 +75,10 @@ class CpuEngine:
         chains.reserve(min(self.threads, len(problem_of)))
         self._pace = 0.0
         per_unit = np.array([ticks[index].per_unit for index in problem_of])
-        return CpuState(tuple(problems), problem_of, chains, per_unit, instances, numbers)
+        state = CpuState(tuple(problems), problem_of, chains, per_unit, instances, numbers)
+        if precompile is not None and precompile.regions > 1:
+            state.parts(precompile.regions)  # allocating them takes time, of which a search may have little
+        return state
 
     def construct(self, state: CpuState, deadline: float | None) -> bool:
         state.chains.construct(self.threads, None if deadline is None else max(0.0, deadline - time.perf_counter()))

@@ -59,3 +59,15 @@ def _commit() -> str | None:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def peak_mib() -> float | None:
+    """Return the peak memory of this process; None if unknown (not Linux).
+
+    `ru_maxrss` is no alternative: a process inherits it from its parent.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return None
+    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
