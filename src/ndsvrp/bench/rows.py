@@ -13,7 +13,7 @@ from ndsvrp.io.files import exists, read_bytes, read_text, refused
 from ndsvrp.io.tables import parse_json
 
 Row = dict[str, Any]
-_TEXT, _NUMBER = (str,), (int, float)
+_TEXT, _NUMBER, _NUMBER_OR_NONE = (str,), (int, float), (int, float, type(None))
 
 KEY = ("set", "instance", "data", "solver", "solver_version", "seed", "budget", "threads", "hardware")
 """The identity of a run. A run with the same key is not repeated, unless its row has an error.
@@ -26,9 +26,11 @@ the release for others. Of `hardware` only the processor counts, or the GPU if t
 TYPES: dict[str, tuple[type, ...]] = {
     "set": _TEXT, "instance": _TEXT, "data": _TEXT, "solver": _TEXT, "solver_version": _TEXT, "seed": (int,),
     "budget": _NUMBER, "threads": (int,), "hardware": (dict,), "feasible": (bool, type(None)), "cost": _NUMBER,
-    "seconds": _NUMBER, "cpu_seconds": _NUMBER, "gap": (int, float, type(None)), "error": _TEXT, "skipped": _TEXT,
+    "seconds": _NUMBER, "cpu_seconds": _NUMBER, "gap": _NUMBER_OR_NONE, "error": _TEXT, "skipped": _TEXT,
+    "best_known": _NUMBER_OR_NONE, "routes": (int,), "customers": (int,), "trace": (list,),
 }  # fmt: skip
-"""What tables read of a row."""
+"""What reports read of a row."""
+LARGEST = 1e100  # of a number in a row: sums and squares of such numbers are finite
 SOLVED = ("feasible", "seconds", "cpu_seconds", "gap")  # those that a row with a cost has
 
 
@@ -109,15 +111,37 @@ def _parse(line: str) -> Row | None:
 
 
 def _mistyped(row: Row) -> str | None:
-    """Return the first field that tables cannot use, if there is one."""
+    """Return the first field that reports cannot use, if there is one."""
     for name, types in TYPES.items():
-        if name in row and (not isinstance(row[name], types) or (isinstance(row[name], bool) and bool not in types)):
+        if name in row and not (isinstance(row[name], types) and _is_usable(row[name], name, bool in types)):
             return name
+    if not row["budget"] > 0:
+        return "budget"
+    if not _is_trace(row.get("trace", [])):
+        return "trace"
     missing = [name for name in SOLVED if name not in row] if "cost" in row else ()
     if missing or (row.get("feasible") and "cost" not in row):
         return missing[0] if missing else "cost"
     processor = row["hardware"].get("gpu") or row["hardware"].get("cpu")
     return None if isinstance(processor, str) else "hardware"
+
+
+def _is_usable(value: Any, name: str, may_be_bool: bool = False) -> bool:
+    """Return whether a value is no number, or one that can be computed with; only a gap may be negative."""
+    if isinstance(value, bool):
+        return may_be_bool
+    return not isinstance(value, (int, float)) or (-LARGEST if name == "gap" else 0) <= value <= LARGEST
+
+
+def _is_trace(points: list[Any]) -> bool:
+    """Return whether these are pairs of seconds and cost, in the order of time."""
+    for point in points:
+        if not (isinstance(point, list) and len(point) == 2 and all(isinstance(x, _NUMBER) for x in point)):
+            return False
+        if not all(_is_usable(x, "trace") for x in point):
+            return False
+    seconds = [0.0, *(point[0] for point in points)]
+    return seconds == sorted(seconds)
 
 
 def _is_cut_off(line: str) -> bool:

@@ -25,6 +25,7 @@ class Answer:
     solution: Solution
     seconds: float  #: from the problem in the solver's format to the solution, start included
     settings: dict[str, Any] = field(default_factory=dict)  #: of the solver, for the row
+    trace: Sequence[tuple[float, float]] = ()  #: seconds and cost of each new best solution, if the solver tells
 
 
 class BenchmarkSolver(Protocol):
@@ -87,7 +88,12 @@ class OwnSolver:
         """Solve several problems, so many at once, with so many seconds for each."""
         with Solver(self.request) as solver:
             outcomes = solver.solve_set(problems, together=together, time=seconds, seed=seed)
-        return [Answer(o.solution, o.seconds, o.settings) if isinstance(o, Result) else o for o in outcomes]
+        return [_answer(outcome) if isinstance(outcome, Result) else outcome for outcome in outcomes]
+
+
+def _answer(result: Result) -> Answer:
+    trace = [(point.seconds, point.cost) for point in result.trace]
+    return Answer(result.solution, result.seconds, result.settings, trace)
 
 
 def _model_label(model: str) -> str:

@@ -7,7 +7,11 @@ import json
 import os
 import sys
 import time
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.bench.instances import Case
@@ -18,6 +22,8 @@ from ndsvrp.io.environment import peak_mib
 from ndsvrp.io.result import plain
 from ndsvrp.problem import Problem
 from ndsvrp.search.planning import Request
+
+TRACE_POINTS = 50  # of a row
 
 
 def run_task(task: dict[str, Any]) -> list[dict[str, Any]]:
@@ -46,7 +52,7 @@ def _outcome(case: Case, problem: Problem, answer: Answer | NoSolutionError, cpu
         return _facts(problem) | {"error": str(answer)}
     report = check(problem, answer.solution)
     known = best_known(problem, case.name)
-    return _facts(problem) | {
+    facts = _facts(problem) | {
         "cost": report.cost, "feasible": report.feasible, "violations": list(map(str, report.violations[:5])),
         "seconds": round(answer.seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),  # much less than `seconds`: the core was shared
@@ -55,6 +61,21 @@ def _outcome(case: Case, problem: Problem, answer: Answer | NoSolutionError, cpu
         "best_known": known.cost if known else None,
         "gap": round(known.gap(report.cost), 4) if known and report.feasible else None, "settings": answer.settings,
     }  # fmt: skip
+    return facts | {"trace": thin(answer.trace)} if answer.trace else facts
+
+
+def thin(trace: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return at most 50 points of a trace, rounded: the first, and those that hold at 48 moments.
+
+    Half of these moments are evenly spaced in time, for integrals, half in its logarithm, for curves.
+    """
+    seconds = [point[0] for point in trace]
+    first, last = max(seconds[0], seconds[-1] / 1000), seconds[-1]
+    half = TRACE_POINTS // 2
+    moments = [*np.linspace(0.0, last, half), *np.geomspace(first, last, half)] if last > 0 else []
+    held = {bisect_right(seconds, moment * (1 + 1e-12)) - 1 for moment in moments}  # -1: before the first
+    kept = range(len(trace)) if len(trace) <= TRACE_POINTS else sorted({0, len(trace) - 1} | held - {-1})
+    return [(round(trace[i][0], 3), float(f"{trace[i][1]:.9g}")) for i in kept]
 
 
 def main() -> None:
