@@ -85,7 +85,11 @@ SET = DATA / "sets/cvrp100.npz"
         ),
         (("generate", "cvrp", "-n", 5, "--out", "a.txt"), "a.txt: a set is written as .npz"),
         (("generate", "vrptw", "-n", 5, "--seeds", "x", "--out", "a.npz"), "--seeds: 'x' is not a range like 2-6"),
-        (("bench", "table", "no.jsonl"), "no.jsonl: no such file"),
+        (("bench", "report", "no.jsonl"), "no.jsonl: no such file"),
+        (
+            ("bench", "report", "no.jsonl", "--out", "a.txt"),
+            "a.txt: reports are written as .md, .html, .tex, .csv, not as '.txt'",
+        ),
         (("bench", "run", SET, "--ruin", "x"), "--ruin: one of string, related, random, policy, not 'x'"),
         (("bench", "run", SET, "--ruin", "policy"), "the ruin 'policy' is for the solver 'nds', not 'hybrid'"),
         (("bench", "run", SET, "--device", "tpu"), "--device: one of cpu, cuda, not 'tpu'"),

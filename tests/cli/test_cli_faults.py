@@ -84,7 +84,7 @@ def test_control_characters_never_reach_the_terminal(nds, tmp_path):
     rows.write_text(json.dumps(row) + "\n")
     answers = [
         nds("info", file), nds("solve", file, "--iterations", 1, "--out", solution), nds("check", file, solution),
-        nds("info", strange), nds("check", strange, solution), nds("bench", "table", rows),
+        nds("info", strange), nds("check", strange, solution), nds("bench", "report", rows),
         nds("solve", tmp_path / f"no{evil}.vrp", code=2), nds("train", tmp_path / f"no{evil}.toml", code=2),
         nds("solve", file, "--model", evil, code=2), nds("solve", file, "--time", evil, code=2),
         nds("models", f"{evil}.json", code=2), nds("solve", file, "--set", evil, code=2), nds(evil, code=2),
@@ -139,7 +139,7 @@ def test_names_that_are_too_long(nds, monkeypatch, tmp_path, command):
         "solve": [(TOY, "--out", long), (TOY, "--json", long), (TOY, "--model", long), (TOY, "--init", long), (long,),
                   (DATA / "sets/cvrp100.npz", "--out", long)],
         "generate": [("cvrp", "-n", 5, "--out", f"{long}.npz")],
-        "bench": [("run", long), ("run", f"{long}.npz"), ("table", long), ("run", TOY.parent, "--out", long)],
+        "bench": [("run", long), ("run", f"{long}.npz"), ("report", long), ("run", TOY.parent, "--out", long)],
         "train": [(long,), (TOY.parent / "no.toml", "--init", long)],
         "models": [(long,), (f"{long}.json",), (f"{long}.safetensors",)],
     }[command]  # fmt: skip

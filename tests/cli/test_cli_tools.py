@@ -151,10 +151,36 @@ def test_bench(nds, data, tmp_path):
     assert len(rows.read_text().splitlines()) == 1
     nds(*command)
     assert len(rows.read_text().splitlines()) == 1, "a run that is there is not run again"
-    assert "mean cost" in nds("bench", "table", rows).stdout
+    assert "mean cost" in nds("bench", "report", rows).stdout
     row = json.loads(rows.read_text())
     rows.write_text(json.dumps(row | {"error": "it broke", "feasible": None}) + "\n")
-    assert "it broke" in nds("bench", "table", rows).stdout
+    assert "it broke" in nds("bench", "report", rows).stdout
+
+
+def test_bench_report(nds, tmp_path):
+    row = {"set": "X", "instance": "p", "data": "d", "solver": "a", "solver_version": "1", "seed": 1, "budget": 60,
+           "threads": 1, "hardware": {"cpu": "EPYC"}, "cost": 100.0, "feasible": True, "seconds": 60.0,
+           "cpu_seconds": 60.0, "gap": None, "best_known": None}  # fmt: skip
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    first.write_text(json.dumps(row) + "\n")
+    second.write_text(json.dumps(row | {"solver": "b", "cost": 98.0}) + "\n")
+    printed = nds("bench", "report", first, second).stdout
+    assert "| X   | 60 s | b      | a, 60 s  |         1 |         -2.00 |        1/0/0 | 1.000 |" in printed
+    assert "+2.04" in nds("bench", "report", first, second, "--baseline", "b").stdout
+    begins = {"md": "## Results\n", "html": "<!DOCTYPE html>\n", "tex": "% needs", "csv": "table,set,time,"}
+    for kind, start in begins.items():
+        out = tmp_path / f"report.{kind}"
+        assert nds("bench", "report", first, second, "--out", out).stdout == ""
+        assert out.read_text(encoding="utf-8").startswith(start)
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == printed
+    answer = nds("bench", "report", first, "--baseline", "c", code=2)
+    assert answer.stderr == "nds: baseline: no solver 'c' in the rows; there are a\n"
+    second.write_text(second.read_text() + json.dumps(row | {"cost": "low"}) + "\n")
+    answer = nds("bench", "report", first, second, "--out", tmp_path / "no.md", code=2)
+    assert answer.stderr == f"nds: {second}:2: not a result row, cost is missing or of another type\n"
+    second.write_text("")
+    assert nds("bench", "report", second, code=2).stderr == f"nds: {second}: is empty\n"
+    assert not (tmp_path / "no.md").exists()
 
 
 @pytest.mark.slow

@@ -160,7 +160,7 @@ def _result(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
     """A result, whole or damaged, is no file of any other kind."""
     corpus.copy("toy.vrp", folder)
     corpus.put(random, "result.json", folder, m.damage_json)
-    commands = ("info", "result.json"), ("check", "toy.vrp", "result.json"), ("bench", "table", "result.json"), (
+    commands = ("info", "result.json"), ("check", "toy.vrp", "result.json"), ("bench", "report", "result.json"), (
         "models", "result.json"), ("train", "result.json"), ("solve", "toy.vrp", "--model", "result.json")  # fmt: skip
     return random.choice(commands)
 
@@ -216,7 +216,7 @@ def _rows(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
     corpus.copy("toy.vrp", folder)
     corpus.put(random, "rows.jsonl", folder, m.damage_rows)
     speed = ("bench", "speed", "toy.vrp", "--time", "0.01", "--out", "rows.jsonl")
-    return random.choice((("bench", "table", "rows.jsonl"),) * 5 + (speed,))
+    return random.choice((("bench", "report", "rows.jsonl"),) * 5 + (speed,))
 
 
 TEMPLATES = (
@@ -232,7 +232,7 @@ TEMPLATES = (
     ("models", "tiny.safetensors", "--save", "copy"),
     ("settings", "--training", "--markdown"),
     ("train", "run.toml", "--resume", "missing", "--time", "2", "--set", "train.batch=3", "--threads", "1"),
-    ("bench", "table", "rows.jsonl"),
+    ("bench", "report", "rows.jsonl"),
     ("bench", "speed", "toy.vrp", "--time", "0.01", "--index", "0", "--out", "new.jsonl"),
     ("bench", "run", "cvrp.npz", "--instances", "0-9", "--solvers", "sisr", "--time", "0.01", "--out", "new.jsonl"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The command `nds bench`: solvers side by side, tables of their rows, speed, time limits."""
+"""The command `nds bench`: solvers side by side, reports on their rows, speed, time limits."""
 
 import math
 import re
@@ -60,7 +60,7 @@ def run_command(
     Exit codes: 0 success, 2 bad input, 3 a run failed or found nothing feasible, 130 interrupted.
     Rows of finished runs are in the file.
     """
-    from ndsvrp.bench.report import table
+    from ndsvrp.bench.report import make_report
     from ndsvrp.bench.run import run
 
     _prepare(out)
@@ -79,22 +79,38 @@ def run_command(
         sets, solvers.split(","), spans, instances, numbers("--seeds", seeds), out, jobs, print_row, request, together,
         ignore_field or (),
     )  # fmt: skip
-    console().print(table(rows))
+    _print_lines(make_report(rows).brief())
     if any(not row.get("feasible") and "skipped" not in row for row in rows):
         raise typer.Exit(3)
 
 
-@app.command("table")
-def table_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Rows written by 'nds bench run --out'.")],
+@app.command("report")
+def report_command(
+    files: Annotated[list[Path], typer.Argument(metavar="ROWS.jsonl", help="Rows of 'nds bench run --out'.")],
+    out: Annotated[
+        Path | None, option("FILE", "Write .md, .html with pictures, .tex or .csv, instead of printing Markdown.")
+    ] = None,
+    baseline: Annotated[
+        str | None, option("SOLVER", "Compare with this solver; by default with the first one of each set.")
+    ] = None,
 ) -> None:
-    """Print the table of rows written earlier."""
-    from ndsvrp.bench.report import table
+    """Report on rows: means, gaps, paired comparisons, the paper's main table; in HTML also curves and profiles."""
+    from ndsvrp.bench.report import check_format, make_report
     from ndsvrp.bench.rows import read_rows
-    from ndsvrp.io.files import read_text
+    from ndsvrp.io.files import read_text, write_atomic
 
-    read_text(file)  # raises if the file cannot be read
-    console().print(table(read_rows(file)))
+    if out is not None:
+        check_format(out)
+        check_writable(out)
+    rows = []
+    for file in files:
+        read_text(file)  # raises if the file cannot be read
+        rows += read_rows(file)
+    report = make_report(rows, baseline)
+    if out is None:
+        _print_lines(report.text())
+    else:
+        write_atomic(out, report.text(out.suffix.lower()).encode())
 
 
 @app.command("speed")
@@ -203,6 +219,11 @@ def _prepare(out: Path | None) -> None:
     check_writable(out)
     if exists(out):
         read_bytes(out, may_be_empty=True)  # raises for a device
+
+
+def _print_lines(text: str) -> None:
+    for line in text.rstrip("\n").split("\n"):
+        say(line)
 
 
 def _seconds(word: str) -> float:

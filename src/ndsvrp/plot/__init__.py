@@ -1,4 +1,4 @@
-"""Draw pictures: routes on the plane, cost over time.
+"""Draw pictures: routes on the plane, cost over time, lines of several solvers.
 
 Only this package uses matplotlib. It avoids pyplot, so that no display and no global state are needed.
 """

@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -57,6 +58,14 @@ def check_format(file: str | Path | None) -> None:
     """Raise for a file ending that is not supported, before anything is drawn."""
     if file is not None and Path(file).suffix.lower() not in FORMATS:
         raise NdsError(f"{file}: pictures are written as {', '.join(FORMATS)}, not as '{Path(file).suffix}'")
+
+
+def to_svg(figure: Figure) -> bytes:
+    """Return an SVG picture; the same figure always gives the same bytes."""
+    picture = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "ndsvrp"}):
+        figure.savefig(picture, format="svg", metadata={"Date": None})
+    return picture.getvalue()
 
 
 def write(figure: Figure, file: str | Path) -> None:

@@ -1,0 +1,157 @@
+"""What pictures show: cost over time, the share of instances within a gap, gaps against sizes.
+
+Gaps here are to the best cost of an instance (`Results.best`): the lowest in the rows, or the best known if lower.
+"""
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from ndsvrp.bench.report.series import Instance, Results, Series
+from ndsvrp.bench.report.statistics import EQUAL, gap, mean, primal_integral, standard_error
+from ndsvrp.bench.rows import Row
+
+POINTS = 120  # of a curve
+DECADES = 3  # of time that a curve shows at most
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The mean gap of a series to the best costs, over time."""
+
+    set: str
+    budget: float
+    solver: str
+    instances: int
+    seconds: tuple[float, ...]
+    gaps: tuple[float, ...]  #: in percent, at these times
+
+
+@dataclass(frozen=True)
+class Integral:
+    """The mean primal integral of a series."""
+
+    set: str
+    budget: float
+    solver: str
+    instances: int
+    integral: float  #: in percent
+    integral_error: float | None  #: standard error over instances
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The gaps of a series to the best costs, from the smallest; infinite where nothing feasible was found."""
+
+    set: str
+    budget: float
+    solver: str
+    gaps: tuple[float, ...]  #: one per instance that all series of the set tried
+
+    def share(self, within: float) -> float:
+        """Return the share of instances with at most this gap in percent."""
+        return bisect_right(self.gaps, within + 100 * EQUAL) / len(self.gaps)
+
+
+@dataclass(frozen=True)
+class SizeLine:
+    """Mean gaps of a solver against the number of customers, over sets of one family such as cvrp100, cvrp500."""
+
+    family: str
+    solver: str
+    sizes: tuple[int, ...]
+    gaps: tuple[float, ...]  #: in percent
+
+
+def curves(results: Results) -> list[Curve]:
+    """Return the curves of all series with a trace, over the instances that all of them have, set by set."""
+    found = []
+    for every in results.sets.values():
+        series = [each for each in every if _traced(each)]
+        shared = set.intersection(*(set(_traced(each)) for each in series)) if series else set()
+        if shared:
+            found += [_curve(results, each, sorted(shared)) for each in series]
+    return found
+
+
+def _curve(results: Results, series: Series, shared: Sequence[Instance]) -> Curve:
+    runs = {instance: _traced(series)[instance] for instance in shared}
+    first = max(row["trace"][0][0] for rows in runs.values() for row in rows)
+    start = min(series.budget, max(first, series.budget / 10**DECADES))  # from when on every run has a solution
+    times = [float(time) for time in np.geomspace(start, series.budget, POINTS)]
+    gaps = [
+        fmean(
+            fmean(gap(_cost_at(row, time), results.best[series.set, instance]) for row in rows)
+            for instance, rows in runs.items()
+        )
+        for time in times
+    ]
+    return Curve(series.set, series.budget, series.solver, len(runs), tuple(times), tuple(gaps))
+
+
+def _cost_at(row: Row, time: float) -> float:
+    trace = row["trace"]
+    position = bisect_right([seconds for seconds, _ in trace], time * (1 + 1e-12))
+    return float(trace[max(position, 1) - 1][1])
+
+
+def integrals(results: Results) -> list[Integral]:
+    """Return the primal integrals of all series with a trace."""
+    found = []
+    for every in results.sets.values():
+        for each in every:
+            values = [
+                fmean(primal_integral(row["trace"], results.best[each.set, instance], each.budget) for row in rows)
+                for instance, rows in _traced(each).items()
+            ]
+            if (integral := mean(values)) is not None:
+                found.append(Integral(*each.key, len(values), integral, standard_error(values)))
+    return found
+
+
+def _traced(series: Series) -> dict[Instance, list[Row]]:
+    """Return the solved runs with a trace, for every instance that has some."""
+    traced = {
+        instance: [row for row in by_seed.values() if row.get("trace")] for instance, by_seed in series.solved.items()
+    }
+    return {instance: rows for instance, rows in traced.items() if rows}
+
+
+def profiles(results: Results) -> list[Profile]:
+    """Return the profiles of all series of sets with at least two, over the instances that all of them tried."""
+    found = []
+    for name, every in results.sets.items():
+        series = [each for each in every if not each.is_skipped]
+        shared = set.intersection(*(set(each.rows) for each in series)) if len(series) > 1 else set()
+        judged = [instance for instance in shared if (name, instance) in results.best]
+        for each in series if judged else []:
+            gaps = [
+                gap(each.costs[instance], results.best[name, instance]) if instance in each.costs else math.inf
+                for instance in judged
+            ]
+            found.append(Profile(*each.key, tuple(sorted(gaps))))
+    return found
+
+
+def size_lines(results: Results) -> list[SizeLine]:
+    """Return gaps against sizes for families of at least two sizes, each solver with its longest time on each set."""
+    points: dict[tuple[str, str], dict[int, list[float]]] = {}
+    for name, every in results.sets.items():
+        longest = {each.solver: each for each in every if each.solved}  # in the order of time limits
+        for solver, series in longest.items():
+            of_solver = points.setdefault((re.sub(r"\d+$", "", name) or name, solver), {})
+            for instance, by_seed in series.solved.items():
+                customers = next(iter(by_seed.values())).get("customers")
+                if customers is not None:
+                    distance = gap(series.costs[instance], results.best[name, instance])
+                    of_solver.setdefault(customers, []).append(distance)
+    return [
+        SizeLine(family, solver, tuple(sorted(by_size)), tuple(fmean(by_size[size]) for size in sorted(by_size)))
+        for (family, solver), by_size in points.items()
+        if len(by_size) > 1
+    ]

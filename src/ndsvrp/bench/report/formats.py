@@ -1,0 +1,137 @@
+"""Tables as Markdown, HTML, LaTeX and CSV."""
+
+import csv
+import html
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ndsvrp.bench.report.tables import Table
+from ndsvrp.text import printable
+
+WHERE = ("set", "budget", "solver")  # of every record of figures
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #22262b; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin-top: 2.5rem; font-size: 1.2rem; }
+table { border-collapse: collapse; font-size: 0.9rem; }
+th, td { padding: 0.25rem 0.7rem; text-align: left; border-bottom: 1px solid #e3e7eb; white-space: nowrap; }
+th { border-bottom: 2px solid #9aa3ad; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; }
+ul { color: #5a626b; font-size: 0.85rem; }
+img { max-width: 100%; }
+""".strip()
+NUMBER = ' class="number"'
+
+
+def to_markdown(tables: Sequence[Table]) -> str:
+    """Return tables in columns of equal width, each with its title and notes."""
+    return "\n".join(_markdown_table(table) for table in tables)
+
+
+def _markdown_table(table: Table) -> str:
+    cells = [[_markdown_text(cell) for cell in row] for row in (table.columns, *table.rows)]
+    widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
+
+    def line(row: Sequence[str]) -> str:
+        aligned = (
+            cell.rjust(width) if numeric else cell.ljust(width)
+            for cell, width, numeric in zip(row, widths, table.numeric, strict=True)
+        )
+        return f"| {' | '.join(aligned)} |"
+
+    rule = ["-" * (width - 1) + (":" if n else "-") for width, n in zip(widths, table.numeric, strict=True)]
+    lines = [f"## {_markdown_text(table.title)}", "", line(cells[0]), line(rule), *map(line, cells[1:]), ""]
+    notes = [f"- {_markdown_text(note)}" for note in table.notes]
+    return "\n".join([*lines, *notes, ""] if notes else lines)
+
+
+def _markdown_text(text: str) -> str:
+    """Escape what Markdown would interpret; an underscore within a word is plain."""
+    escaped = re.sub(r"([\\`*~\[\]|]|<(?=[A-Za-z/!?])|&(?=#?\w+;))", r"\\\1", printable(text))
+    return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
+
+
+def to_html(tables: Sequence[Table], pictures: Iterable[tuple[str, str]] = ()) -> str:
+    """Return one page without references to other files. Pictures are titles and addresses (data:…)."""
+    parts = [_html_table(table) for table in tables]
+    for title, address in pictures:
+        name = _html_text(title)
+        parts.append(f'<h2>{name}</h2>\n<img src="{_html_text(address)}" alt="{name}">\n')
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Benchmark report</title>\n'
+        f"<style>\n{STYLE}\n</style>\n</head>\n<body>\n<h1>Benchmark report</h1>\n{''.join(parts)}</body>\n</html>\n"
+    )
+
+
+def _html_table(table: Table) -> str:
+    def line(row: Sequence[str], tag: str) -> str:
+        cells = (
+            f"<{tag}{NUMBER if numeric else ''}>{_html_text(cell)}</{tag}>"
+            for cell, numeric in zip(row, table.numeric, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>\n"
+
+    head, body = line(table.columns, "th"), "".join(line(row, "td") for row in table.rows)
+    notes = "".join(f"<li>{_html_text(note)}</li>\n" for note in table.notes)
+    return (
+        f'<h2>{_html_text(table.title)}</h2>\n<div class="scroll"><table>\n<thead>\n{head}</thead>\n'
+        f"<tbody>\n{body}</tbody>\n</table></div>\n" + (f"<ul>\n{notes}</ul>\n" if notes else "")
+    )
+
+
+def _html_text(text: str) -> str:
+    return html.escape(printable(text))
+
+
+def to_latex(tables: Sequence[Table]) -> str:
+    """Return a table environment per table, for the package booktabs; a rule separates sets."""
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(map(_latex_table, tables))
+
+
+def _latex_table(table: Table) -> str:
+    def line(row: Sequence[str]) -> str:
+        cells = (
+            re.sub(r"(?<![-\w])-(?=\d)", "$-$", _latex_text(cell)) if numeric else _latex_text(cell)
+            for cell, numeric in zip(row, table.numeric, strict=True)
+        )
+        return f"{' & '.join(cells)} \\\\"
+
+    lines, above = [], None
+    for row in table.rows:
+        if above is not None and row[0] != above[0]:
+            lines.append("\\midrule")
+        lines.append(line(row))
+        above = row
+    caption = ". ".join(_latex_text(part) for part in (table.title, *table.notes))
+    kinds = "".join("r" if numeric else "l" for numeric in table.numeric)
+    before = ["\\begin{table}", f"\\caption{{{caption}.}}", "\\centering"]
+    before += [f"\\begin{{tabular}}{{{kinds}}}", "\\toprule"]
+    after = ["\\bottomrule", "\\end{tabular}", "\\end{table}", ""]
+    return "\n".join([*before, line(table.columns), "\\midrule", *lines, *after])
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "±": r"$\pm$", "–": "--",
+}  # fmt: skip
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in printable(text))
+
+
+def to_csv(records: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """Return a line per figure with every digit: table, set, time limit, solver, name of the figure, value."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("table", "set", "time", "solver", "figure", "value"))
+    for table, record in records:
+        where = [record[name] for name in WHERE]
+        writer.writerows(
+            (table, *where, name, value) for name, value in record.items() if name not in WHERE and value is not None
+        )
+    return stream.getvalue()

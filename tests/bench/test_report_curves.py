@@ -1,0 +1,84 @@
+"""Curves, profiles and sizes, worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from report_rows import ROWS, row
+
+from ndsvrp.bench.report import make_report
+
+TRACED = [
+    row("a", "p", 100.0, trace=[[1.0, 110.0], [10.0, 104.0], [30.0, 100.0]]),
+    row("a", "q", 202.0, trace=[[2.0, 210.0], [20.0, 202.0]]),
+    row("b", "p", 102.0, trace=[[0.5, 102.0]]),
+    row("b", "q", 200.0, trace=[[4.0, 208.0], [40.0, 200.0]]),
+    row("c", "p", 105.0),  # tells no trace
+]
+
+
+def test_curves() -> None:
+    """The best costs are 100 and 200; a curve begins when both instances have a solution."""
+    a, b = make_report(TRACED).curves
+    assert (a.set, a.budget, a.solver, a.instances) == ("X", 60, "a", 2)
+    assert a.seconds[0] == pytest.approx(2) and a.seconds[-1] == pytest.approx(60)
+    assert b.seconds[0] == pytest.approx(4)
+    for second, gap in zip(a.seconds, a.gaps, strict=True):
+        p = 10 if second < 10 else 4 if second < 30 else 0
+        q = 5 if second < 20 else 1
+        assert gap == pytest.approx((p + q) / 2)
+    assert b.gaps[0] == pytest.approx((2 + 4) / 2) and b.gaps[-1] == pytest.approx((2 + 0) / 2)
+
+
+def test_curves_are_over_common_instances_and_all_seeds() -> None:
+    more = [row("a", "r", 50.0, trace=[[1.0, 50.0]]), row("a", "p", 98.0, seed=2, trace=[[1.0, 98.0]])]
+    a, _ = make_report(TRACED + more).curves
+    assert a.instances == 2
+    assert a.gaps[-1] == pytest.approx(((100 * 2 / 98 + 0) / 2 + 1) / 2)  # the best of p is now 98
+
+
+def test_primal_integrals() -> None:
+    a, b = make_report(TRACED).integrals
+    values = [(10 * 1 + 10 * 9 + 4 * 20 + 0 * 30) / 60, (10 * 2 + 5 * 18 + 1 * 40) / 60]
+    assert (a.solver, a.instances, a.integral) == ("a", 2, pytest.approx(sum(values) / 2))
+    assert a.integral_error == pytest.approx(abs(values[0] - values[1]) / 2)
+    assert b.integral == pytest.approx(((10 * 0.5 + 2 * 59.5) / 60 + (10 * 4 + 4 * 36 + 0 * 20) / 60) / 2)
+
+
+def test_the_best_cost_is_the_best_known_if_that_is_lower() -> None:
+    traced = row("a", "p", 110.0, 100.0, trace=[[0.0, 110.0]])
+    assert make_report([traced]).integrals[0].integral == pytest.approx(10)
+    traced = row("a", "p", 90.0, 100.0, trace=[[0.0, 90.0]])
+    assert make_report([traced]).integrals[0].integral == 0
+
+
+def test_profiles() -> None:
+    """The best costs are 100 and 200 (best known): a has gaps of 0 and 10%, b of 2 and 4.5%; c fails on q."""
+    rows = [*ROWS, row("c", "p", 100.0), row("c", "q", error="lost"), row("h", "p", skipped="no")]
+    a, b, c = make_report(rows).profiles
+    assert (a.gaps, c.gaps) == ((0, 10), (0, math.inf))
+    assert b.gaps == (pytest.approx(2), pytest.approx(4.5))
+    assert [a.share(x) for x in (0, 9.9, 10)] == [0.5, 0.5, 1]
+    assert [b.share(x) for x in (0, 2, 5)] == [0, 0.5, 1]
+    assert [c.share(x) for x in (0, 1000)] == [0.5, 0.5]
+    table = next(table for table in make_report(rows).tables if table.title.startswith("Share"))
+    assert table.rows[1] == ("X", "60 s", "b", "2", "0%", "0%", "0%", "0%", "50%", "100%")
+
+
+def test_profiles_are_over_instances_that_all_tried() -> None:
+    a, b = make_report([*ROWS, row("a", "r", 1.0)]).profiles
+    assert len(a.gaps) == len(b.gaps) == 2
+    assert make_report([row("a", "p", 1.0), row("b", "q", 1.0)]).profiles == []
+    assert make_report([row("a", "p", 1.0)]).profiles == [], "one solver has no rival"
+
+
+def test_gaps_against_sizes() -> None:
+    rows = [
+        row("a", "p", 101.0, 100.0, set="cvrp100", budget=5), row("a", "q", 103.0, 100.0, set="cvrp100", budget=5),
+        row("a", "p", 150.0, 100.0, set="cvrp100", budget=1),  # a shorter time
+        row("a", "p", 105.0, 100.0, set="cvrp500", customers=500), row("b", "p", 105.0, set="cvrp500", customers=500),
+        row("a", "p", 1.0, set="X"),
+    ]  # fmt: skip
+    (line,) = make_report(rows).sizes
+    assert (line.family, line.solver, line.sizes, line.gaps) == ("cvrp", "a", (100, 500), (2, 5))

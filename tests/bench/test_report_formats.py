@@ -1,0 +1,150 @@
+"""Worked examples of every format; names that mean something there."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from report_rows import ROWS, row
+from test_report_curves import TRACED
+
+from ndsvrp.bench.report import make_report
+from ndsvrp.bench.report.formats import to_html, to_latex, to_markdown
+from ndsvrp.bench.report.tables import Table
+
+ODD = "a&b_<c>%"
+TABLE = Table(
+    "Costs", ("set", "mean"), (False, True), (("X", "-1.50 ± 0.20"), ("X", "–"), (ODD, "2.00")), ("A note",)
+)  # fmt: skip
+
+
+def test_markdown() -> None:
+    assert to_markdown([TABLE]) == (
+        "## Costs\n"
+        "\n"
+        "| set        |         mean |\n"
+        "| ---------- | -----------: |\n"
+        "| X          | -1.50 ± 0.20 |\n"
+        "| X          |            – |\n"
+        "| a&b\\_\\<c>% |         2.00 |\n"
+        "\n"
+        "- A note\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hgs_adapter:HGS_AS_GIVEN", "hgs_adapter:HGS_AS_GIVEN"),  # underscores within words are plain
+        ("_x_", r"\_x\_"),
+        ("a|b", r"a\|b"),
+        ("**a** `b` [c](d)", r"\*\*a\*\* \`b\` \[c\](d)"),
+        ("p < 0.1 & q", "p < 0.1 & q"),
+        ("<b>&lt;", r"\<b>\&lt;"),
+        ("a\nb\x1b", r"a\\nb\\x1b"),
+    ],
+)
+def test_markdown_of_odd_names(name: str, text: str) -> None:
+    table = Table("T", ("name",), (False,), ((name,),))
+    assert to_markdown([table]).splitlines()[4] == f"| {text.ljust(4)} |"
+
+
+def test_latex() -> None:
+    assert to_latex([TABLE]) == (
+        "% needs \\usepackage{booktabs}\n"
+        "\\begin{table}\n"
+        "\\caption{Costs. A note.}\n"
+        "\\centering\n"
+        "\\begin{tabular}{lr}\n"
+        "\\toprule\n"
+        "set & mean \\\\\n"
+        "\\midrule\n"
+        "X & $-$1.50 $\\pm$ 0.20 \\\\\n"
+        "X & -- \\\\\n"
+        "\\midrule\n"
+        "a\\&b\\_\\textless{}c\\textgreater{}\\% & 2.00 \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+        "\\end{table}\n"
+    )
+    table = Table("T", ("name",), (False,), (("\\{}$#~^|-1",),))
+    expected = r"\textbackslash{}\{\}\$\#\textasciitilde{}\textasciicircum{}\textbar{}-1 \\"
+    assert expected in to_latex([table]).splitlines()
+
+
+class Cells(HTMLParser):
+    """Collect the text of cells, and all tags."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] in ("td", "th") and data.strip():
+            self.cells[-1] += data
+
+
+def test_html() -> None:
+    page = to_html([TABLE])
+    assert '<tr><td>a&amp;b_&lt;c&gt;%</td><td class="number">2.00</td></tr>\n' in page
+    assert "<ul>\n<li>A note</li>\n</ul>\n" in page
+    assert Cells(page).cells == ["set", "mean", "X", "-1.50 ± 0.20", "X", "–", ODD, "2.00"]
+    hostile = Table("<script>", ('"',), (False,), (("<img src=x onerror=alert(1)>",),), ("</ul>",))
+    assert {tag for tag, _ in Cells(to_html([hostile])).tags}.isdisjoint({"script", "img"})
+
+
+def test_pages_are_self_contained_and_have_pictures() -> None:
+    rows = [entry | {"solver": f"{entry['solver']}{ODD}$x$"} for entry in TRACED]
+    rows += [entry | {"customers": 200, "instance": "big", "trace": []} for entry in rows[:1]]
+    rows += [row("_hidden", "p", 100.0, trace=[[1.0, 100.0]]), row("_hidden", "q", 200.0, trace=[[1.0, 200.0]])]
+    page = make_report(rows).text(".html")
+    titles = re.findall(r"<h2>([^<]*)</h2>\n<img", page)
+    assert titles == ["Gap over time: X", "Performance profile: X", "Gap against size: X"]
+    sources = [str(attributes["src"]) for tag, attributes in Cells(page).tags if tag == "img"]
+    for source in sources:
+        kind, data = source.split(",")
+        assert kind == "data:image/svg+xml;base64"
+        assert ElementTree.fromstring(base64.b64decode(data)).tag == "{http://www.w3.org/2000/svg}svg"
+    assert not [attributes for tag, attributes in Cells(page).tags if tag in ("link", "script")]
+    assert page == make_report(rows).text(".html"), "the same rows give the same page"
+
+
+def test_csv_has_every_digit() -> None:
+    rows = [*ROWS, row(ODD, "p", 100 / 3, set="Y")]
+    table = list(csv.DictReader(io.StringIO(make_report(rows).text(".csv"))))
+    columns = ("table", "set", "time", "solver", "figure")
+    values = {tuple(line[column] for column in columns): line["value"] for line in table}
+    assert len(values) == len(table), "a figure has one line"
+    assert float(values["results", "Y", "60.0", ODD, "cost"]) == 100 / 3
+    assert values["results", "X", "60.0", "a", "hardware"] == "1 core, EPYC"
+    assert values["results", "X", "60.0", "a", "gap"] == "5.0"
+    assert values["comparison", "X", "60.0", "b", "baseline"] == "a"
+    assert float(values["comparison", "X", "60.0", "b", "difference"]) == pytest.approx(-1.5)
+    assert values["share within", "X", "60.0", "b", "share within 5%"] == "1.0"
+
+
+def test_report_as_markdown() -> None:
+    """Names are never cut."""
+    name = "nds-policy-cuda-128-" + "x" * 200
+    text = make_report([*ROWS, row(name, "p", 100.0)]).text()
+    assert f"| {name} |" in text
+    lines = text.splitlines()
+    assert [cell.strip() for cell in lines[5].strip("|").split("|")] == [
+        "X", "60 s", "b", "1 core, EPYC", "2", "1", "2/2", "155.5000", "+3.25 ± 1.25", "1.6", "4.5",
+    ]  # fmt: skip
+    compared = next(line for line in lines if line.startswith("| X") and "a, 60 s" in line)
+    assert [cell.strip() for cell in compared.strip("|").split("|")] == [
+        "X", "60 s", "b", "a, 60 s", "2", "-1.50 ± 3.50", "1/0/1", "1.000",
+    ]  # fmt: skip
