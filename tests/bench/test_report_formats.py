@@ -10,12 +10,14 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.figure import Figure
 from report_rows import ROWS, row
 from test_report_curves import TRACED
 
-from ndsvrp.bench.report import make_report
+from ndsvrp.bench.report import make_report, pictures
 from ndsvrp.bench.report.formats import to_html, to_latex, to_markdown
 from ndsvrp.bench.report.tables import Table
+from ndsvrp.plot.lines import PlotLine, plot_lines
 
 ODD = "a&b_<c>%"
 TABLE = Table(
@@ -119,6 +121,24 @@ def test_pages_are_self_contained_and_have_pictures() -> None:
         assert ElementTree.fromstring(base64.b64decode(data)).tag == "{http://www.w3.org/2000/svg}svg"
     assert not [attributes for tag, attributes in Cells(page).tags if tag in ("link", "script")]
     assert page == make_report(rows).text(".html"), "the same rows give the same page"
+
+
+def test_a_solver_has_one_colour_in_all_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[str, list[PlotLine]] = {}
+
+    def keep(lines: list[PlotLine], **how: object) -> Figure:
+        drawn[str(how["y_label"]) + str(how["x_label"])] = lines
+        return plot_lines(lines, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pictures, "plot_lines", keep)
+    rows = [row("first", "p", 103.0), *TRACED, row("b", "p", 1.0, budget=6)]
+    make_report([*rows, row("b", "big", 1.0, customers=200)]).text(".html")
+    curves, shares, sizes = drawn.values()
+    assert {line.label: (line.colour, line.dash) for line in curves} == {"a, 60 s": (1, 0), "b, 60 s": (2, 0)}
+    assert {line.label: (line.colour, line.dash) for line in shares} == {
+        "first, 60 s": (0, 0), "a, 60 s": (1, 0), "b, 60 s": (2, 0), "b, 6 s": (2, 1), "c, 60 s": (3, 0),
+    }  # fmt: skip
+    assert {line.label: line.colour for line in sizes} == {"b": 2}
 
 
 def test_csv_has_every_digit() -> None:

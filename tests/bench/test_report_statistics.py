@@ -78,6 +78,14 @@ def test_wilcoxon_above_25_pairs_is_normal() -> None:
     assert result.p == pytest.approx(2 * NormalDist().cdf((210 + 0.5 - 232.5) / deviation))
 
 
+def test_equal_percentages_share_a_rank() -> None:
+    """1% of 3 and of 7 differ in the last bits."""
+    one, other = gap(3.03, 3.0), -gap(7.07, 7.0)
+    assert one != -other
+    result = wilcoxon([one, other])
+    assert result is not None and (result.statistic, result.p) == (1.5, 1.0)
+
+
 def test_wilcoxon_without_a_difference() -> None:
     assert wilcoxon([]) is None
     assert wilcoxon([0.0, 0.0]) is None

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from statistics import fmean
 
 import numpy as np
@@ -80,7 +81,8 @@ def curves(results: Results) -> list[Curve]:
 
 
 def _curve(results: Results, series: Series, shared: Sequence[Instance]) -> Curve:
-    runs = {instance: _traced(series)[instance] for instance in shared}
+    traced = _traced(series)
+    runs = {instance: traced[instance] for instance in shared}
     first = max(row["trace"][0][0] for rows in runs.values() for row in rows)
     start = min(series.budget, max(first, series.budget / 10**DECADES))  # from when on every run has a solution
     times = [float(time) for time in np.geomspace(start, series.budget, POINTS)]
@@ -96,7 +98,7 @@ def _curve(results: Results, series: Series, shared: Sequence[Instance]) -> Curv
 
 def _cost_at(row: Row, time: float) -> float:
     trace = row["trace"]
-    position = bisect_right([seconds for seconds, _ in trace], time * (1 + 1e-12))
+    position = bisect_right(trace, time * (1 + 1e-12), key=itemgetter(0))
     return float(trace[max(position, 1) - 1][1])
 
 
