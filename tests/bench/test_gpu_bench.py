@@ -134,7 +134,10 @@ def test_what_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mean costs of the first instances with their bars; the policy compared with related removal."""
     calls = []
 
-    def run(path: Path, solvers: list[str], seconds: float, which: str, seed: int, **more: Any) -> list[dict[str, Any]]:
+    def run(
+        paths: list[Path], solvers: list[str], times: list[float], which: str, seeds: list[int], **more: Any
+    ) -> list[dict[str, Any]]:
+        (path,), (seconds,), (seed,) = paths, times, seeds
         calls.append((path.name, solvers, seconds, which, seed, more["request"].ruin, more["together"]))
         cost = 50.0 if more["request"].ruin == "related" else 35.0
         same = {"feasible": True, "seconds": seconds, "settings": {"model": "m"} if cost == 35 else {}}

@@ -43,7 +43,7 @@ def test_a_long_trace_is_thinned(last: float) -> None:
 @pytest.mark.usefixtures("fakes")
 def test_rows_have_the_trace_of_our_own_solvers(small_set: Path, tmp_path: Path) -> None:
     request = replace(DEFAULT, chains=1)
-    own, other = run(small_set, ["sisr", "fakes:STAR"], 0.1, "0", 1, tmp_path / "x.jsonl", request=request)
+    own, other = run([small_set], ["sisr", "fakes:STAR"], [0.1], "0", [1], tmp_path / "x.jsonl", request=request)
     assert "trace" not in other
     assert own["trace"][-1][1] == pytest.approx(own["cost"])
     assert all(0 <= seconds <= own["seconds"] for seconds, _ in own["trace"])
