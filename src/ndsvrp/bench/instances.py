@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ndsvrp.data.locate import locate
 from ndsvrp.errors import InstanceError
 from ndsvrp.io import read, read_set
 from ndsvrp.io.files import check_name, exists, read_bytes
@@ -41,20 +42,23 @@ def _digest(path: str) -> str:
 
 
 def find_cases(set_path: str | Path, instances: str | None = None, ignore_fields: Sequence[str] = ()) -> list[Case]:
-    """Return the instances of a set that `instances` selects (all by default), in order."""
-    path = Path(set_path)
-    check_name(path)
+    """Return the instances that `instances` selects (all by default), in order, from a set or each set of a suite."""
+    check_name(set_path)
+    return [case for path in locate(set_path) for case in _cases(path, instances, ignore_fields)]
+
+
+def _cases(path: Path, instances: str | None, ignore_fields: Sequence[str]) -> list[Case]:
     if path.suffix == ".npz" and exists(path):
         names = [f"{i:04d}" for i in range(len(read_set(path)))]
         return [Case(path.stem, names[i], os.path.realpath(path), i) for i in select(instances, names)]
     try:
         found = list(path.iterdir() if path.is_dir() else path.parent.glob(path.name))
     except (OSError, ValueError, NotImplementedError, re.error) as error:  # of a name or pattern that is none
-        raise InstanceError(f"cannot be read ({error})", file=str(set_path)) from None
+        raise InstanceError(f"cannot be read ({error})", file=str(path)) from None
     files = sorted((file for file in found if file.suffix in SUFFIXES), key=lambda file: _natural(file.stem))
     if not files:
         kinds = " or ".join(SUFFIXES)
-        raise InstanceError(f"no .npz set, no folder and no pattern that finds {kinds} files", file=str(set_path))
+        raise InstanceError(f"no .npz set, no folder and no pattern that finds {kinds} files", file=str(path))
     names = [file.stem for file in files]
     folder = Path(os.path.realpath(files[0])).parent.name
     return [

@@ -14,6 +14,7 @@ from ndsvrp.bench.solvers import DEFAULT, KNOWN
 from ndsvrp.cli.formatting import console, say
 from ndsvrp.cli.options import IgnoreField, RowFile, option, request_option
 from ndsvrp.cli.solve import parse_changes
+from ndsvrp.data.sets import SUITES
 from ndsvrp.errors import NdsError
 from ndsvrp.io.files import check_writable, exists, read_bytes, refused
 from ndsvrp.search.planning import DEVICES, RUINS
@@ -27,14 +28,15 @@ app = typer.Typer(no_args_is_help=True, help="Compare solvers; measure speed, ti
 @app.command("run")
 def run_command(
     sets: Annotated[
-        list[str], typer.Argument(metavar="SET…", help=".npz sets, folders of instances, or patterns in quotes.")
+        list[str], typer.Argument(metavar="SET…", help=".npz sets, names of sets, folders, or patterns in quotes.")
     ],
     solvers: Annotated[
         str, option("NAMES", f"Separated by commas: {', '.join(KNOWN)}, or module:attribute.")
     ] = "hybrid",
     times: Annotated[
-        str, option("S,S", "Seconds per instance and solver: 60, or 2,10,60.", "--times", "--time")
-    ] = "60",
+        str | None,
+        option("S,S", "Seconds per instance and solver: 60 (default; 1 for smoke), or 2,10,60.", "--times", "--time"),
+    ] = None,
     instances: Annotated[
         str | None, option("WHICH", "Positions or names in each set: 0-7, 3, 0,2,5-6; all by default.")
     ] = None,
@@ -70,6 +72,8 @@ def run_command(
     request = replace(
         DEFAULT, device=device, ruin=ruin, model=model, chains=chains, settings=parse_changes(changes or [])
     )
+    if times is None:
+        times = "1" if all(name in SUITES or name in SUITES["smoke"] for name in sets) else "60"
     spans = [_seconds(word) for word in times.split(",")]
 
     def print_row(done: int, total: int, row: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ndsvrp.data.locate import locate_file
 from ndsvrp.metric import Metric
 from ndsvrp.records import describe
 from ndsvrp.search.planning import Request
@@ -25,7 +26,11 @@ def request_option(name: str, metavar: str, panel: str, **more: Any) -> Any:
 
 InstanceFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="Instance: VRPLIB .vrp, Solomon or Gehring-Homberger text, or an .npz set."),
+    typer.Argument(
+        metavar="FILE",
+        help="Instance: VRPLIB .vrp, Solomon or Gehring-Homberger text, an .npz set, or the name of a set.",
+        callback=locate_file,
+    ),
 ]
 Round = Annotated[
     str,

@@ -35,13 +35,21 @@ CHECKED = 1000  # instances of a set that are built at once, so that a bad one i
 
 def read_arrays(path: PathLike) -> Arrays:
     """Return the arrays of a set, with names and shapes checked."""
-    data = io.BytesIO(read_bytes(path))
+    arrays = read_members(path)
     try:
-        arrays = _unpack(data)
-        _check_arrays(arrays)
+        check_arrays(arrays)
     except InstanceError as error:
         raise error.located(str(path)) from None
     return arrays
+
+
+def read_members(path: PathLike) -> Arrays:
+    """Return the arrays of any `.npz` archive by their names. Pickled objects are refused."""
+    data = io.BytesIO(read_bytes(path))
+    try:
+        return _unpack(data)
+    except InstanceError as error:
+        raise error.located(str(path)) from None
 
 
 def _unpack(data: io.BytesIO) -> Arrays:
@@ -170,7 +178,8 @@ def _columns(field: Field, values: npt.NDArray[Any]) -> Arrays:
     return {field.arrays[0]: values[:, 0], field.arrays[-1]: values[:, 1:]}
 
 
-def _check_arrays(arrays: Arrays) -> None:
+def check_arrays(arrays: Arrays) -> None:
+    """Raise unless names and shapes are those of a set."""
     for name in REQUIRED:
         if name not in arrays:
             raise InstanceError("missing", field=name)
