@@ -84,7 +84,7 @@ def test_kool(put, tmp_path: Path, protocol: int) -> None:
 
 
 def test_kool_with_arrays(put) -> None:
-    data = [tuple(np.array(part) for part in instance[:3]) + (np.float32(50),) for instance in kool()]
+    data = [(*(np.array(part) for part in instance[:3]), np.float32(50)) for instance in kool()]
     plain = import_set(put("plain.pkl", kool())).problems
     for one, other in zip(import_set(put("vrp.pkl", data)).problems, plain, strict=True):
         assert np.array_equal(one.coordinates, other.coordinates) and one.capacity == other.capacity

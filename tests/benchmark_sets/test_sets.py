@@ -137,11 +137,14 @@ def test_layout() -> None:
 
 
 def test_windows_by_hand() -> None:
-    """A customer 0.3 away: earliest 301, latest 1800 - 350 - 1 = 1449; the length in float32 is above 300."""
+    """Customers 300, 400 and 101 away: 0.6 in float32 is above 0.6, so the third length is rounded up.
+
+    Earliest: 301, 401, 102. Latest, 1800 - 50 - away - 1: 1449, 1349, 1648. Centres: 301, 1349, 102 + 1546 / 2 = 875.
+    """
     points = np.array([[[0.8, 0.5], [0.5, 0.1], [0.5, 0.6]]], np.float32)
     numbers = np.array([[0.0, 1.0, 0.5]], np.float32)
     found = _windows(points, numbers)
-    assert np.round(found["node_tw"] * 1000).tolist() == [[[302, 502], [1148, 1348], [699, 1099]]]
+    assert np.round(found["node_tw"] * 1000).tolist() == [[[301, 501], [1149, 1349], [675, 1075]]]
     assert found["depot_tw"].tolist() == [[0.0, np.float32(1.8)]]
     assert np.all(found["service"] == np.float32(0.05))
 
@@ -170,7 +173,7 @@ def test_digest_is_of_values() -> None:
 
 @pytest.mark.parametrize("count", [0, -1, 3])
 def test_too_many_or_no_instances(count: int) -> None:
-    with pytest.raises(InstanceError, match="smoke-cvrp: instances: .* not within 1-2"):
+    with pytest.raises(InstanceError, match=r"smoke-cvrp: instances: .* not within 1-2"):
         make(SETS["smoke-cvrp"], count)
 
 

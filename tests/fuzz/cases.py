@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,6 +76,7 @@ class Corpus:
         (folder / "fleet.vrp").write_bytes(self._fleet())
         for variant in ("cvrp", "vrptw", "pcvrp"):
             ndsvrp.write_set(folder / f"{variant}.npz", ndsvrp.generate(variant, 4, count=3))
+        self._foreign(folder)
         ndsvrp.solve(ndsvrp.read(folder / "toy.vrp"), iterations=2).save(folder / "result.json")
         save_tiny(folder, "tiny")
         row = {"set": "s", "instance": "0000", "data": "d", "solver": "sisr", "solver_version": "1", "seed": 1,
@@ -84,6 +86,20 @@ class Corpus:
             append_row(folder / "rows.jsonl", row | change)
         (folder / "run.toml").write_text(CONFIG)
         train(read_config(folder / "run.toml"), folder / "run", threads=1)
+
+    def _foreign(self, folder: Path) -> None:
+        """Sets of other programs: a pickle, a pickle with arrays, tensors."""
+        import torch
+
+        from ndsvrp.data.published_draws import draw
+
+        arrays = draw("cvrp", 4, 3, 1)
+        rows = zip(*(arrays[name].tolist() for name in ("depot_xy", "node_xy", "demand", "capacity")), strict=True)
+        (folder / "kool.pkl").write_bytes(pickle.dumps(list(rows)))
+        nds = {"demand": "node_demand", "service": "node_sd"}
+        named = {nds.get(name, name): values for name, values in draw("vrptw", 6, 3, 1).items()}
+        (folder / "arrays.pkl").write_bytes(pickle.dumps(named, 2))
+        torch.save({name: torch.from_numpy(values) for name, values in named.items()}, folder / "tensors.pt")
 
     def _fleet(self) -> bytes:
         text = (self.folder / "toytw.vrp").read_text()
@@ -148,6 +164,19 @@ def _npz(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
     one = ("solve", name, "--index", str(random.randrange(4)), *SOLVE)
     whole = ("solve", name, "--iterations", "1", "--time", "0.1", "--out", "set", "--json", "all.json")
     return random.choice((("info", name), one, whole))
+
+
+def _foreign(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
+    name = random.choice(("kool.pkl", "kool.pkl", "arrays.pkl", "tensors.pt", "cvrp.npz"))
+    corpus.put(random, name, folder, m.damage_npz if name == "cvrp.npz" else m.damage_bytes)
+    return (
+        "data",
+        "import",
+        name,
+        "--out",
+        "new.npz",
+        *random.choice(((), ("--variant", "cvrp"), ("--capacity", "9"))),
+    )
 
 
 def _sol(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
@@ -229,6 +258,9 @@ TEMPLATES = (
     ("generate", "vrptw", "-n", "5", "--count", "2", "--seed", "1", "--width", "0.5", "--tick", "1", "--out", "a.npz"),
     ("generate", "cvrp", "-n", "5", "--layout", "clustered", "--seeds", "2-3", "--halving", "0.1", "--out", "new.npz"),
     ("generate", "pcvrp", "-n", "5", "--capacity", "9", "--prize-low", "0.1", "--prize-share", "0.5", "--out", "a.npz"),
+    ("data", "make", "smoke-cvrp", "--instances", "1", "--out", "a.npz"),
+    ("data", "import", "cvrp.npz", "--variant", "cvrp", "--out", "new.npz"),
+    ("data", "list"),
     ("models", "tiny.safetensors", "--save", "copy"),
     ("settings", "--training", "--markdown"),
     ("train", "run.toml", "--resume", "missing", "--time", "2", "--set", "train.batch=3", "--threads", "1"),
@@ -279,6 +311,6 @@ def _arguments(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
 
 
 KINDS: dict[str, Callable[[Random, Corpus, Path], tuple[str, ...]]] = {
-    "vrp": _vrp, "solomon": _solomon, "npz": _npz, "sol": _sol, "result": _result, "model": _model, "toml": _toml,
-    "train": _train, "checkpoint": _checkpoint, "rows": _rows, "arguments": _arguments,
+    "vrp": _vrp, "solomon": _solomon, "npz": _npz, "foreign": _foreign, "sol": _sol, "result": _result,
+    "model": _model, "toml": _toml, "train": _train, "checkpoint": _checkpoint, "rows": _rows, "arguments": _arguments,
 }  # fmt: skip

@@ -31,13 +31,9 @@ def list_command() -> None:
     """
     rows = [HEAD, *(_cells(row) for row in SETS.values())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    align = [str.rjust if name in NUMBERS else str.ljust for name in HEAD]
     for row in rows:  # names and digests are for copying, so no cell is wrapped
-        cells = zip(HEAD, row, widths, strict=True)
-        say(
-            "  ".join(
-                f"{cell:>{width}}" if name in NUMBERS else f"{cell:<{width}}" for name, cell, width in cells
-            ).rstrip()
-        )
+        say("  ".join(pad(cell, width) for pad, cell, width in zip(align, row, widths, strict=True)).rstrip())
     say("")
     say("made: 'nds data make NAME' writes NAME.npz. shipped: in the package. files: a folder of yours.")
     for name, members in SUITES.items():

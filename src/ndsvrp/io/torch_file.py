@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import warnings
 import zipfile
 from typing import Any
 
@@ -24,7 +25,8 @@ def read_torch(path: PathLike) -> dict[str, Any]:
         raise InstanceError("needs the package torch (pip install torch)", file=str(path)) from None
     try:
         _check_archive(data)
-        content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        with warnings.catch_warnings(action="ignore"):  # torch's, about damaged or unusual files
+            content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
         if not isinstance(content, dict):
             raise InstanceError(f"holds a {type(content).__name__}, expected a dict of tensors")
         return {_name(name): _plain(torch, name, value) for name, value in content.items()}
