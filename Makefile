@@ -6,6 +6,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NATIVE := $(shell find native tests/native -name '*.hpp' -o -name '*.cpp' -o -name '*.cu')
+# An editable install knows the files of the package by name: it is made again if the list changes.
+FILES := build/files.txt
+$(shell mkdir -p build; find src -type f -not -name '*.py[co]' | sort > build/files.new; \
+	cmp -s build/files.new $(FILES) || mv build/files.new $(FILES))
 DEMO := X-n106-k14
 # Two workers halve the time. With worksteal, the tests of a file mostly stay on one worker and share its fixtures.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
@@ -50,10 +54,10 @@ wheel-check: $(STAMP)
 	$(VENV)-wheel/bin/python -I .ci/check_wheel.py dist/*.whl examples/data/$(DEMO).vrp
 
 # The package is installed editable: Python is used from src/ as it stands, the native core is
-# compiled again by the next `make` after a change under native/.
+# compiled again by the next `make` after a change under native/, or of the list of files.
 build: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE)
+$(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE) $(FILES)
 	@$(PYTHON) -c 'import sys; sys.exit("ndsvrp needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints.txt scikit-build-core nanobind cmake ninja

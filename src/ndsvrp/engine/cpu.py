@@ -95,6 +95,8 @@ class CpuEngine:
         in_ticks = np.ascontiguousarray(temperature * state.per_unit[:, None])
         native, steps, begin = shared.native_recipe(recipe), temperature.shape[1], 0
         state.made = 0
+        if deadline is not None and time.perf_counter() >= deadline:
+            return  # also splitting takes time
         with _split(state, recipe.regions, seed, iteration, self.threads) as chains:
             in_ticks = np.repeat(in_ticks, recipe.regions, axis=0)
             while begin < steps:  # in slices, so that Ctrl-C is noticed
