@@ -17,6 +17,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 SLICE = 0.02  # seconds between two looks at the clock
+SPLIT = 1e-7  # seconds per customer and region that splitting and merging take at most
 
 
 @dataclass
@@ -94,11 +95,12 @@ class CpuEngine:
         given = shared.given_removals(state, recipe, removed, temperature.shape[1], self.neighbours)
         in_ticks = np.ascontiguousarray(temperature * state.per_unit[:, None])
         native, steps, begin = shared.native_recipe(recipe), temperature.shape[1], 0
-        state.made = 0
-        if deadline is not None and time.perf_counter() >= deadline:
-            return  # also splitting takes time
-        with _split(state, recipe.regions, seed, iteration, self.threads) as chains:
-            in_ticks = np.repeat(in_ticks, recipe.regions, axis=0)
+        state.made, regions = 0, recipe.regions
+        customers = sum(state.problems[index].customers for index in state.problem_of)
+        if deadline is not None and deadline - time.perf_counter() < SPLIT * customers * regions:
+            regions = 1  # too late to split: whole solutions are improved for the rest of the time
+        with _split(state, regions, seed, iteration, self.threads) as chains:
+            in_ticks = np.repeat(in_ticks, regions, axis=0)
             while begin < steps:  # in slices, so that Ctrl-C is noticed
                 end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
                 now = time.perf_counter()
