@@ -18,6 +18,8 @@ def test_recognised() -> None:
     assert (known.cost, known.set, known.date) == (26362, "X", "2026-11")
     assert known.gap(26362 * 1.01) == pytest.approx(1.0)
     assert best_known(problem("renamed", 105, Metric.ROUND), "X-n106-k14") == known
+    large = best_known(problem("Leuven1", 3000, Metric.ROUND))
+    assert large is not None and (large.cost, large.set) == (192848, "XXL")
 
 
 def test_same_name_different_problem() -> None:

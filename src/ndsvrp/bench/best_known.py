@@ -13,7 +13,7 @@ from ndsvrp.problem import Problem
 class BestKnown:
     """The lowest published cost of an instance."""
 
-    set: str  #: X, Solomon, HG1000, PCVRPTW
+    set: str  #: X, XXL, Solomon, HG1000, PCVRPTW
     name: str
     customers: int
     cost: float  #: distance, plus uncollected prizes where there are prizes
@@ -36,7 +36,10 @@ def best_known(problem: Problem, name: str | None = None) -> BestKnown | None:
     return _values().get(((name or problem.name).lower(), problem.customers, problem.metric, objective))
 
 
-_OBJECTIVES = {"X": (False, False), "Solomon": (True, False), "HG1000": (True, False), "PCVRPTW": (True, True)}
+_OBJECTIVES = {
+    "X": (False, False), "XXL": (False, False), "Solomon": (True, False), "HG1000": (True, False),
+    "PCVRPTW": (True, True),
+}  # fmt: skip
 """(windows, prizes) of the sets."""
 
 
