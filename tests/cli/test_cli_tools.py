@@ -170,7 +170,7 @@ def test_bench_report(nds, tmp_path):
     begins = {"md": "## Results\n", "html": "<!DOCTYPE html>\n", "tex": "% needs", "csv": "table,set,time,"}
     for kind, start in begins.items():
         out = tmp_path / f"report.{kind}"
-        assert nds("bench", "report", first, second, "--out", out).stdout == ""
+        assert nds("bench", "report", first, second, "--out", out).stdout == f"wrote {out}\n"
         assert out.read_text(encoding="utf-8").startswith(start)
     assert (tmp_path / "report.md").read_text(encoding="utf-8") == printed
     answer = nds("bench", "report", first, "--baseline", "c", code=2)

@@ -115,6 +115,7 @@ def report_command(
         _print_lines(report.text())
     else:
         write_atomic(out, report.text(out.suffix.lower()).encode())
+        say(f"wrote {out}")
 
 
 @app.command("speed")
