@@ -1,7 +1,8 @@
 // What a block needs to work on a chain: where data lie, in shared memory or in global memory. The engine
 // (engine/cuda.py) compiles the kernels for a composition of rules (NDS_RULES), a distance (NDS_DISTANCE) and a
 // placement (NDS_NEAR_DRAFTS, NDS_NEAR_INSTANCE, NDS_NEAR_SOLUTION: 1 for shared memory), for blocks of NDS_THREADS of
-// which a multiprocessor is to hold NDS_BLOCKS; improve.cu also for what a call may need (NDS_GAPS, NDS_BLINKS, NDS_TAILS).
+// which a multiprocessor is to hold NDS_BLOCKS; improve.cu also for what a call may need (NDS_GAPS, NDS_BLINKS,
+// NDS_TAILS).
 #pragma once
 #include "ndsvrp/layout.hpp"
 #include "ndsvrp/step.hpp"
