@@ -72,17 +72,22 @@ def select(text: str | None, names: list[str]) -> list[int]:
         return list(range(len(names)))
     chosen: dict[int, None] = {}
     for part in (part.strip() for part in text.split(",")):
-        span = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if part in names and not span:
+        span = parse_span(part)
+        if part in names and span is None:
             chosen[names.index(part)] = None
             continue
-        if not span:
+        if span is None:
             raise InstanceError(f"'{part}' is neither a number, a range like 0-7 nor an instance", field="instances")
-        first, last = int(span[1]), int(span[2] or span[1])
-        if first > last or last >= len(names):
+        if not span or span[-1] >= len(names):
             raise InstanceError(f"'{part}' is not within 0-{len(names) - 1}", field="instances")
-        chosen.update(dict.fromkeys(range(first, last + 1)))
+        chosen.update(dict.fromkeys(span))
     return list(chosen)
+
+
+def parse_span(text: str) -> range | None:
+    """Return the numbers of `3` or `0-7`, none of `7-0`; None if it is neither."""
+    span = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", text, re.ASCII)
+    return None if span is None else range(int(span[1]), int(span[2] or span[1]) + 1)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -1,7 +1,6 @@
 """The command `nds bench`: solvers side by side, reports on their rows, speed, time limits."""
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ndsvrp.bench import GPU_PARTS
+from ndsvrp.bench.instances import parse_span
 from ndsvrp.bench.solvers import DEFAULT, KNOWN
 from ndsvrp.cli.formatting import console, say
 from ndsvrp.cli.options import IgnoreField, RowFile, option, request_option
@@ -242,11 +242,10 @@ def numbers(flag: str, text: str) -> list[int]:
     """Return the numbers of a list like 1, 1-5 or 1,3,7-9, in the order written, each once."""
     found: dict[int, None] = {}
     for part in text.split(","):
-        span = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip(), re.ASCII)
-        first, last = (int(span[1]), int(span[2] or span[1])) if span else (1, 0)
-        if not 0 <= last - first < 10_000:
+        span = parse_span(part.strip())
+        if not span or span[-1] - span[0] >= 10_000:
             raise NdsError(f"{flag}: '{part}' is neither a number nor a range like 1-5")
-        found.update(dict.fromkeys(range(first, last + 1)))
+        found.update(dict.fromkeys(span))
     return list(found)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ndsvrp.bench.report.curves import Integral, Profile
 from ndsvrp.bench.report.published import INSTANCES, SECONDS, Entry
@@ -17,6 +17,12 @@ RESULTS, COMPARISON = "Results", "Comparison with the baseline"
 SHARED_CORE = 0.95  # a run with less CPU time than this share of its seconds had to share its core
 WITHIN = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
 """The gaps in percent of the table of shares."""
+WHERE: list[tuple[str, bool, Callable[[Any], str]]] = [
+    ("set", False, lambda record: record.set),
+    ("time", True, lambda record: f"{record.budget:g} s"),
+    ("solver", False, lambda record: record.solver),
+]
+"""The columns that say which series a record is of."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +39,7 @@ class Table:
 def overview(lines: Sequence[Line], results: Results) -> Table:
     """Return means and standard errors of every series."""
     columns: list[tuple[str, bool, Callable[[Line], str]]] = [
-        ("set", False, lambda line: line.set),
-        ("time", True, lambda line: f"{line.budget:g} s"),
-        ("solver", False, lambda line: line.solver),
+        *WHERE,
         ("hardware", False, lambda line: line.hardware),
         ("instances", True, lambda line: str(line.instances)),
         ("seeds", True, lambda line: str(line.seeds)),
@@ -84,9 +88,7 @@ def _overview_notes(lines: Sequence[Line], results: Results) -> list[str]:
 def comparison(pairs: Sequence[Comparison], missing: Sequence[str] = ()) -> Table:
     """Return paired differences to the baseline; `missing` are sets without one."""
     columns: list[tuple[str, bool, Callable[[Comparison], str]]] = [
-        ("set", False, lambda pair: pair.set),
-        ("time", True, lambda pair: f"{pair.budget:g} s"),
-        ("solver", False, lambda pair: pair.solver),
+        *WHERE,
         ("baseline", False, lambda pair: f"{pair.baseline}, {pair.baseline_budget:g} s"),
         ("instances", True, lambda pair: str(pair.instances)),
         ("difference, %", True, lambda pair: _with_error(pair.difference, pair.difference_error)),
@@ -138,9 +140,7 @@ def main_table(entries: Sequence[Entry]) -> Table:
 def shares(profiles: Sequence[Profile]) -> Table:
     """Return the share of instances within some gaps of the best cost."""
     columns: list[tuple[str, bool, Callable[[Profile], str]]] = [
-        ("set", False, lambda profile: profile.set),
-        ("time", True, lambda profile: f"{profile.budget:g} s"),
-        ("solver", False, lambda profile: profile.solver),
+        *WHERE,
         ("instances", True, lambda profile: str(len(profile.gaps))),
     ]
     for within in WITHIN:
@@ -155,9 +155,7 @@ def shares(profiles: Sequence[Profile]) -> Table:
 def primal_integrals(values: Sequence[Integral]) -> Table:
     """Return the primal integrals."""
     columns: list[tuple[str, bool, Callable[[Integral], str]]] = [
-        ("set", False, lambda value: value.set),
-        ("time", True, lambda value: f"{value.budget:g} s"),
-        ("solver", False, lambda value: value.solver),
+        *WHERE,
         ("instances", True, lambda value: str(value.instances)),
         ("primal integral, %", True, lambda value: _with_error(value.integral, value.integral_error, sign="")),
     ]
