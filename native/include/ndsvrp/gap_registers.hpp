@@ -272,22 +272,23 @@ NDS_FN void recreate_by_gaps(const Instance& in, const D& d, const Solution& s, 
   Candidate<R, D> next = customer(0);
   for (i32 turn = 0; turn < count; ++turn) {
     const Candidate<R, D> candidate = next;
-    Filled<R> filled{};
+    Filled<R> filled;
     i32 cost;
     const bool found = gaps.choose(d, candidate, greedy.blinks, turn, filled, cost);
     next = customer(least(turn + 1, count - 1));
-    if ((!found || greedy.open_cheaper) &&
-        opens<R>(in, d, candidate.probe, candidate.c, turn, routes, found ? cost : kNever, candidate.limit, greedy)) {
+    if (!found) {
       const Ways ways = ways_alone<R>(d, candidate.c);
+      if (!R::opens(in, candidate.probe, candidate.c, routes, ways, candidate.limit,
+                    [&] { return greedy.coin(turn); })) {
+        if (lanes.leads()) own.unserved[gaps.unserved_count] = candidate.c;
+        ++gaps.unserved_count;
+        continue;
+      }
       cost = ways.to + ways.from;
       filled = Filled<R>{key_of_gap(s.routes + gaps.opened, 0), 0, 0, ways.to, ways.from, {}};
       candidate.probe.extend(filled.route, cost);
       ++gaps.opened;
       ++routes;
-    } else if (!found) {
-      if (lanes.leads()) own.unserved[gaps.unserved_count] = candidate.c;
-      ++gaps.unserved_count;
-      continue;
     }
     gaps.delta += i64(cost) - R::prize(in, candidate.c);
     gaps.fill(in, d, own.at, candidate, filled);
