@@ -405,7 +405,8 @@ NB_MODULE(_core, m) {
             const size_t nodes = size_t(d.in.n) + 1, count = size_t(d.in.near_count);
             return array(std::vector<i32>(d.in.near, d.in.near + nodes * count), {nodes, count});
           },
-          nb::rv_policy::automatic);
+          nb::rv_policy::automatic)
+      .def("tabulate", &InstanceData::tabulate, nb::call_guard<nb::gil_scoped_release>());
   m.def("make_instance", &make_instance);
   m.def("kind_of", &kind_of, "record"_a);
   m.def("layout", &layout);

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ndsvrp import EngineError, Problem, Solution, check
+from ndsvrp.engine import cpu
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine, CpuState
 from ndsvrp.engine.shared import native_recipe, tour_of
@@ -422,3 +423,17 @@ def test_stripped_routes_far_from_the_triangle_inequality(limits: dict[str, floa
     engine.improve(state, Recipe(removals=odd.shape[2]), odd, np.full((1, 1), 1e9), 1, 1)
     report = check(problem, engine.export(state, 0, best=False))
     assert report.feasible and engine.export(state, 0, best=False).routes == (tuple(range(1, n)),)
+
+
+@pytest.mark.parametrize("variant", ["cvrp", "pcvrptw"])
+@pytest.mark.parametrize("source", ["none", "dimacs", "asymmetric"])
+def test_a_table_of_lengths_changes_nothing(variant: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = random_problem(3, variant, source)
+    costs = []
+    for most in (0, problem.customers):
+        monkeypatch.setattr(cpu, "TABULATED", most)
+        engine = CpuEngine()
+        state = engine.start([problem], [0])
+        engine.improve(state, STRINGS, None, np.full((1, 200), problem.side() * 0.03), 1, 1)
+        costs.append((state.stats().costs.tolist(), engine.export(state, 0)))
+    assert costs[0] == costs[1]

@@ -118,6 +118,27 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
             assert_same(state, 0, reference)
 
 
+def test_long_routes_with_windows() -> None:
+    """Routes of more than `kShort` customers (scan.hpp), of which few positions are in time."""
+    random = np.random.default_rng(5)
+    ready = random.uniform(1.0, 10.0, 50)
+    problem = Problem(
+        demand=np.r_[0.0, np.ones(50)], capacity=40.0, coordinates=random.random((51, 2)),
+        windows=np.vstack([[0.0, 20.0], np.stack([ready, np.minimum(18.0, ready + random.uniform(4.0, 12.0, 50))], 1)]),
+        service=np.r_[0.0, np.full(50, 0.01)],
+    )  # fmt: skip
+    recipe = Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01, tails=20)
+    engine, reference = CpuEngine(), Chain(Numbers(problem))
+    state = start(engine, [problem], [0], 1, rounds=3)
+    reference.start(1, 0, 3, False)
+    heat = np.full((1, 60), problem.side() * 0.01)
+    for iteration in (1, 2):
+        engine.improve(state, recipe, None, heat, 1, iteration)
+        reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(1, iteration, 0))
+        assert_same(state, 0, reference)
+    assert max(map(len, engine.export(state, 0).routes)) > 20
+
+
 LONG = [
     ("sisr", Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01)),
     ("paper", Recipe(rule="related", removals=15, orders=5)),

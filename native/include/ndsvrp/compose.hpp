@@ -40,6 +40,9 @@ template <class Self> struct AnyRule {
     // Whether a position can: (route, prefix of the stop before, suffix of the stop after, ways, increase of the
     // route's length).
     NDS_FN static bool fits_position(const auto&, const auto&, const auto&, const Ways&, i32) { return true; }
+    // Leave out positions at both ends of begin … end-1 where the customer cannot fit: (stops, first stop of the route,
+    // begin, end).
+    NDS_FN static void narrow(const auto&, i32, i32&, i32&) {}
     // Change the route's numbers by the insertion.
     NDS_FN static void extend(auto& /* route */, i32 /* increase of its length */) {}
   };
@@ -104,6 +107,9 @@ template <class... Rule> struct Rules {
     NDS_FN Probe(const Instance& in, i32 c) : Rule::Probe(in, c)... {}
     NDS_FN bool fits_route(const auto& route) const { return (Rule::Probe::fits_route(route) & ...); }
     NDS_FN bool fits_position(const auto&... a) const { return (Rule::Probe::fits_position(a...) & ...); }
+    NDS_FN void narrow(const auto& at, i32 first, i32& begin, i32& end) const {
+      (Rule::Probe::narrow(at, first, begin, end), ...);
+    }
     NDS_FN void extend(auto& route, i32 cost) const { (Rule::Probe::extend(route, cost), ...); }
   };
 

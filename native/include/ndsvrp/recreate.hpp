@@ -39,7 +39,7 @@ NDS_DEEP void recreate(const Instance& in, const auto& d, const Solution& s, Dra
   for (i32 turn = 0; turn < count && !draft.full; ++turn) {
     if (turn % kLook == kLook - 1 && lanes.time_is_up()) break;
     const i32 c = order[turn];
-    const Insertion<R> insertion{typename R::Probe(in, c), c, turn, greedy.blinks};
+    const Insertion<R> insertion(in, c, turn, greedy.blinks);
     const typename R::Probe& probe = insertion.probe;
     const i32 limit = greedy.serve_all ? kNever : R::limit(in, c);
     Choice best{limit, -1, -1, -1};

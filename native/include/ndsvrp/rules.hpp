@@ -70,6 +70,16 @@ struct TimeWindows : AnyRule<TimeWindows> {
       const i32 start = most(before.depart + ways.time_to, ready);
       return (start <= due) & (start + service + ways.time_from <= after.latest);
     }
+    // Departures and latest starts increase along a route.
+    NDS_FN void narrow(const auto& at, i32 first, i32& begin, i32& end) const {
+      const i32 *depart = at.depart + first, *latest = at.latest + first + 1, served = ready + service;
+      i32 early = 0, late = 0;
+      for (i32 p = begin; p < end; ++p) {
+        early += i32(latest[p] < served);
+        late += i32(due < depart[p]);
+      }
+      begin += early, end -= late;
+    }
   };
 
   NDS_FN static void begin(const Instance& in, auto& prefix) { prefix.depart = in.ready[0]; }

@@ -8,6 +8,7 @@ namespace nds::inline NDS_ISA {
 // One lane computes the costs of so many positions together, in groups without a remainder, which compilers vectorise.
 constexpr i32 kChunk = 64;
 constexpr i32 kGroup = 8;
+constexpr i32 kShort = 16;    // customers of a route up to which it is faster to look at all positions
 constexpr i32 kRoutes = 256;  // routes whose bounds are computed together
 
 // One insertion: the customer, what its rules say, and the positions that it skips.
@@ -15,18 +16,31 @@ template <class R> struct Insertion {
   typename R::Probe probe;
   i32 c, turn;
   Blinks blinks;
+  const i32* ways;  // length to c from each node, or null
+
+  NDS_FN Insertion(const Instance& in, i32 customer, i32 number, const Blinks& skips)
+      : probe(in, customer),
+        c(customer),
+        turn(number),
+        blinks(skips),
+        ways(in.ways ? in.ways + i64(customer) * (in.n + 1) : nullptr) {}
 };
 
 // Compute the costs of inserting c after each of `count` stops from p on; kNever where it does not fit. Returns the
 // least. Works on whole groups: stops beyond the route hold old entries of the pool, perhaps of a larger instance. The
 // depot replaces them, and their results are masked.
 template <class R, class D>
-NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Stops& at, const Segment& route, i32 p, i32 count,
-                 i32 c, i32* __restrict cost) {
+NDS_FN i32 price(const D& d, const Insertion<R>& insertion, const Stops& at, const Segment& route, i32 p, i32 count,
+                 i32* __restrict cost) {
+  const i32 c = insertion.c;
   i32 to[kChunk + kGroup + 1], back[kChunk + kGroup + 1];
   const i32* __restrict node = at.node + p, * __restrict edge = at.edge + p;
   const i32 stops = (count + kGroup) & -kGroup, gaps = (count + kGroup - 1) & -kGroup;
-  for (i32 i = 0; i < stops; ++i) to[i] = d.length(i <= count ? node[i] : 0, c);
+  if (const i32* __restrict ways = insertion.ways) {
+    for (i32 i = 0; i < stops; ++i) to[i] = ways[i <= count ? node[i] : 0];
+  } else {
+    for (i32 i = 0; i < stops; ++i) to[i] = d.length(i <= count ? node[i] : 0, c);
+  }
   to[stops] = 0;
   const i32* __restrict from = to + 1;
   if constexpr (!D::symmetric) {
@@ -43,10 +57,11 @@ NDS_FN i32 price(const D& d, const typename R::Probe& probe, const Stops& at, co
       ways.time_to = d.time(fits ? node[i] : 0, c);
       ways.time_from = d.time(c, fits ? node[i + 1] : 0);
     }
-    fits &= probe.fits_position(route, R::prefix_at(at, p + i), R::suffix_at(at, p + i + 1), ways, change);
+    fits &= insertion.probe.fits_position(route, R::prefix_at(at, p + i), R::suffix_at(at, p + i + 1), ways, change);
     cost[i] = fits ? change : kNever;
-    low = least(low, cost[i]);
   }
+  // In a loop of its own: GCC 12 does not vectorise the two together, for rules with several conditions.
+  for (i32 i = 0; i < gaps; ++i) low = least(low, cost[i]);
   return low;
 }
 
@@ -56,9 +71,11 @@ template <class R>
 NDS_FN void scan_alone(const auto& d, const Insertion<R>& insertion, const Stops& at, const Segment& seg, i32 index,
                        Choice& best) {
   i32 cost[kChunk + kGroup];
-  for (i32 begin = 0; begin <= seg.size; begin += kChunk) {
-    const i32 count = least(kChunk, seg.size + 1 - begin);
-    i32 low = price<R>(d, insertion.probe, at, seg, seg.first + begin, count, insertion.c, cost);
+  i32 begin = 0, end = seg.size + 1;
+  if (seg.size > kShort) insertion.probe.narrow(at, seg.first, begin, end);
+  for (; begin < end; begin += kChunk) {
+    const i32 count = least(kChunk, end - begin);
+    i32 low = price<R>(d, insertion, at, seg, seg.first + begin, count, cost);
     while (low <= best.cost && low != kNever) {
       i32 i = 0, next = kNever;
       for (; i < count; ++i) {

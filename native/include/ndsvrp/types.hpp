@@ -76,6 +76,7 @@ enum Chance : u32 {};  // a probability times 2^32
   FIELD(double, whole_shift)                                                               \
   FIELD(const i32*, length) /* (n+1, n+1) from row to column */                            \
   FIELD(const i32*, time)   /* (n+1, n+1); the lengths where there are no times */         \
+  FIELD(const i32*, ways)   /* (n+1, n+1) length to the row from each column; or null */   \
   FIELD(const i32*, near)   /* (n+1, near_count) nearest customers, nearest first */       \
   FIELD(i32, near_count)                                                                   \
   FIELD(const i32*, rank)        /* (sorts, n+1) rank of a customer in a sort order */     \

@@ -17,6 +17,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 SLICE = 0.02  # seconds between two looks at the clock
+TABULATED = 500  # customers up to which a table of all lengths fits the second-level cache of a core
 SPLIT = 1e-7  # seconds per customer and region that splitting and merging take at most
 
 
@@ -69,6 +70,9 @@ class CpuEngine:
         ticks = [ticks_of(problem) for problem in problems]
         numbers = shared.drawn_as(first, np.arange(len(problem_of))).astype(np.int64)
         instances = [shared.make_instance(t, self.neighbours) for t in ticks]
+        for problem, instance in zip(problems, instances, strict=True):
+            if problem.customers <= TABULATED:
+                instance.tabulate()
         chains = _core.Chains(instances, problem_of, self.isa, numbers)
         tours = [shared.first_tour(t) if init is None else shared.tour_of(init) for t in ticks]
         for chain, index in enumerate(problem_of):
