@@ -14,6 +14,7 @@ from ndsvrp.errors import CheckpointError, EngineError, InstanceError, NdsError,
 from ndsvrp.generate import generate
 from ndsvrp.io import read, read_set, read_solution, write_set, write_solution
 from ndsvrp.metric import Metric
+from ndsvrp.model import Model
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest
 from ndsvrp.search.result import Progress, Result
@@ -28,7 +29,8 @@ except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0+source"
 
 __all__ = [
-    "CheckpointError", "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError", "Problem", "Progress",
-    "Report", "Result", "Route", "Ruin", "RuinRequest", "Settings", "Solution", "Solver", "View", "Violation", "check",
-    "generate", "models", "read", "read_set", "read_solution", "solve", "solve_set", "write_set", "write_solution",
+    "CheckpointError", "EngineError", "InstanceError", "Metric", "Model", "NdsError", "NoSolutionError", "Problem",
+    "Progress", "Report", "Result", "Route", "Ruin", "RuinRequest", "Settings", "Solution", "Solver", "View",
+    "Violation", "check", "generate", "models", "read", "read_set", "read_solution", "solve", "solve_set", "write_set",
+    "write_solution",
 ]  # fmt: skip

@@ -11,8 +11,8 @@ from math import fsum
 import numpy as np
 
 from ndsvrp.constraints import Violation, Visits, constraints_of
-from ndsvrp.problem import Problem
-from ndsvrp.solution import Route, Solution
+from ndsvrp.problem import Problem, require_problem
+from ndsvrp.solution import Route, Solution, require_solution
 
 __all__ = ["Report", "Violation", "check"]
 
@@ -37,6 +37,8 @@ class Report:
 
 def check(problem: Problem, solution: Solution) -> Report:
     """Return the cost of a solution and everything that it violates, up to a hundred violations."""
+    require_problem("check", problem)
+    require_solution("what is checked", solution)
     routes = _known_routes(problem, solution)
     violations = _first(_visits(problem, solution))
     stops = np.array([0, *(c for route in routes.values() for c in (*route, 0))])

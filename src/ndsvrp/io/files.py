@@ -5,7 +5,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NdsError
 
 MIB = 2**20
 MAX_BYTES = 256 * MIB  # far larger than any published instance, solution or model
@@ -101,6 +101,8 @@ def check_writable(path: PathLike) -> None:
 
 def check_name(path: PathLike) -> None:
     """Raise unless the name is UTF-8 text, which results can state."""
+    if not isinstance(path, str | os.PathLike):
+        raise NdsError(f"a file is given by its path, got {type(path).__name__}")
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError:

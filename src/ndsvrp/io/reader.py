@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ndsvrp.errors import InstanceError
-from ndsvrp.io.files import PathLike, read_text
+from ndsvrp.io.files import PathLike, check_name, read_text
 from ndsvrp.io.npz import ProblemSet, build, read_arrays
 from ndsvrp.io.solomon import is_solomon, read_solomon
 from ndsvrp.io.vrp import read_vrp
@@ -26,6 +26,7 @@ def read(
     `ignore_fields` names it.
     """
     picked = _metric(metric)
+    check_name(path)
     if Path(path).suffix.lower() == ".npz":
         arrays = read_arrays(path)
         size = len(arrays["capacity"])

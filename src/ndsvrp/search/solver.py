@@ -1,5 +1,6 @@
 """The solver: opens what a plan needs once, and serves one problem or thousands."""
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,14 +10,14 @@ from ndsvrp import models
 from ndsvrp.check import check
 from ndsvrp.engine.base import Engine
 from ndsvrp.errors import InstanceError, NdsError, NdsWarning, NoSolutionError
-from ndsvrp.problem import Problem
+from ndsvrp.problem import Problem, require_problem
 from ndsvrp.records import require_whole
 from ndsvrp.ruin import Ruin, as_ruin
 from ndsvrp.search.asa import Search
 from ndsvrp.search.planning import Plan, Request, plan
 from ndsvrp.search.result import Progress, Result, no_solution
 from ndsvrp.search.stopping import Budget, Limits
-from ndsvrp.solution import Solution
+from ndsvrp.solution import Solution, require_solution
 from ndsvrp.variants import variant_of
 
 TOGETHER = 16  # problems searched side by side by default
@@ -47,6 +48,8 @@ class Solver:
     def __init__(self, request: Request | None = None, **options: Any) -> None:
         if request is not None and options:
             raise NdsError("a solver takes a request or options, not both")
+        if request is not None and not isinstance(request, Request):
+            raise NdsError(f"a solver takes a Request, got {type(request).__name__}; solver.solve takes the problem")
         self.request = request if request is not None else Request.of(**options)
         given = self.request.model if isinstance(self.request.ruin, str | None) else self.request.ruin
         self._ruin = None if isinstance(given, str | Path | None) else as_ruin(given)
@@ -66,6 +69,7 @@ class Solver:
 
     def plan(self, problem: Problem, together: int = 1) -> Plan:
         """Return what a search of this problem, or of so many of its kind together, will use."""
+        require_problem("solve", problem)
         return plan(problem, self.request, together)
 
     def open(self, problem: Problem, together: int = 1) -> Opened:
@@ -92,8 +96,8 @@ class Solver:
         **limits: Unpack[Limits],
     ) -> Result:
         """Solve a problem; see `ndsvrp.solve`."""
-        if init is not None and not isinstance(init, Solution):
-            raise NdsError(f"init must be a Solution, got {type(init).__name__}")
+        if init is not None:
+            require_solution("init", init)
         opened = self.open(problem)
         if init is not None and not (report := check(problem, init)).feasible:
             raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
@@ -116,6 +120,8 @@ class Solver:
             require_whole("together", together)
         if together is not None and together < 1:
             raise NdsError(f"together must be at least 1, got {together}")
+        if isinstance(problems, Problem | str | os.PathLike):
+            raise NdsError(f"solve_set needs a list of problems, got {type(problems).__name__}")
         groups = []
         for members in _alike(problems):  # every refusal comes before the first search
             first, size = problems[members[0]], min(together or TOGETHER, len(members))
@@ -153,6 +159,7 @@ def _alike(problems: Sequence[Problem]) -> list[list[int]]:
     """Group problems that can be searched side by side: of one size and variant, and alike in fleet and matrix."""
     groups: dict[Any, list[int]] = {}
     for i, problem in enumerate(problems):
+        require_problem("solve_set", problem)
         kind = problem.customers, variant_of(problem), problem.vehicles is None, problem.distance is None
         groups.setdefault(kind, []).append(i)
     return list(groups.values())
@@ -171,6 +178,8 @@ def _search(
         trained, variant = ", ".join(ruin.card.problems).upper(), variant_of(problems[0]).title
         message = f"the model {ruin.name} was trained on {trained}, and this is a {variant}"
         warnings.warn(message, NdsWarning, stacklevel=4)
+    if callback is not None and not callable(callback):
+        raise NdsError(f"callback must be a function of a Progress, got {type(callback).__name__}")
     budget = Budget.of(limits, len(problems))
     budget.reserve(CHECKING * sum(problem.customers for problem in problems))
     search = Search(
