@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ndsvrp.search.result import Result
+
 
 class NdsError(Exception):
     """Base of all errors that the program raises on purpose; the command prints one line, without a traceback."""
@@ -47,12 +52,15 @@ class EngineError(NdsError):
 class NoSolutionError(NdsError):
     """No feasible solution was found; `unserved` lists the required customers in no route.
 
+    `result` has the best partial solution, with its violations in the report; None if there was no search.
     `preparation`: as that of a `Result`.
     """
 
-    def __init__(self, message: str, unserved: list[int], preparation: float = 0.0) -> None:
+    def __init__(
+        self, message: str, unserved: list[int], preparation: float = 0.0, result: Result | None = None
+    ) -> None:
         super().__init__(message)
-        self.unserved, self.preparation = unserved, preparation
+        self.unserved, self.preparation, self.result = unserved, preparation, result
 
 
 class CheckpointError(NdsError):

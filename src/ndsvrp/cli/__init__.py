@@ -64,7 +64,8 @@ def _complain(message: str, code: int) -> int:
 def _name_unserved(error: NoSolutionError) -> str:
     if not error.unserved:
         return str(error)
-    return f"{error}: {', '.join(map(str, error.unserved))}"
+    name_of = str if error.result is None else error.result.problem.name_of
+    return f"{error}: {', '.join(map(name_of, error.unserved))}"
 
 
 _show_other_warning = warnings.showwarning

@@ -38,10 +38,11 @@ class Files:
     solution: Path | None = None
     json: Path | None = None
     plot: Path | None = None
+    report: Path | None = None
 
     def check(self, instance: Path, problem: Problem) -> None:
         """Raise now for what would fail after the search."""
-        check_paths(instance, self.solution, self.json, self.plot)
+        check_paths(instance, self.solution, self.json, self.plot, self.report)
         if self.plot is not None:
             from ndsvrp.plot.style import check_format  # imports matplotlib
 
@@ -50,10 +51,17 @@ class Files:
                 raise NdsError(f"'{problem.name}' has no coordinates, only distances: --plot cannot draw it")
 
     def write(self, result: Result) -> tuple[list[Path], NdsError | None]:
-        """Write all files, also after an error. Return the files written and the first error."""
+        """Write all files, also after an error. Return the files written and the first error.
+
+        A partial solution is not written as `.sol`, which cannot say that it is one.
+        """
         errors: list[NdsError] = []
         written = []
-        for path, write in ((self.solution, _write_solution), (self.json, write_result), (self.plot, _write_plot)):
+        writers = {
+            _write_solution: self.solution if result.report.feasible else None, write_result: self.json,
+            _write_plot: self.plot, _write_report: self.report,
+        }  # fmt: skip
+        for write, path in writers.items():
             if path is None:
                 continue
             try:
@@ -120,3 +128,7 @@ def _write_solution(path: Path, result: Result) -> None:
 
 def _write_plot(path: Path, result: Result) -> None:
     result.plot(path)
+
+
+def _write_report(path: Path, result: Result) -> None:
+    result.to_html(path)

@@ -25,17 +25,13 @@ from ndsvrp.io.environment import usable_cores
 from ndsvrp.models import Model
 from ndsvrp.problem import Problem
 from ndsvrp.search.planning import Plan, Request
-from ndsvrp.search.result import Result
+from ndsvrp.search.result import STOPPED, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.search.stopping import Limits
 from ndsvrp.text import amount, number
 
 DEFAULT_SECONDS = 30.0
-STOPPED = {
-    "time": "time limit", "iterations": "iteration limit", "patience": "no better solution for long enough",
-    "target": "target reached", "interrupted": "interrupted",
-}  # fmt: skip
 
 _OWN_OPTION = ("ruin", "chains")  # settings with an option besides --set
 _LIMITS, _HOW, _FILES = "How long", "How", "Files"
@@ -92,6 +88,9 @@ def solve_command(
     ] = None,
     json: Annotated[Path | None, option("FILE", "Write result, plan, trace and versions.", panel=_FILES)] = None,
     plot: Annotated[Path | None, option("FILE.png", "Draw the routes (.png, .svg, .pdf).", panel=_FILES)] = None,
+    report: Annotated[
+        Path | None, option("FILE.html", "Write one page with map, routes, times and convergence.", panel=_FILES)
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the cost; one per line for a set.")] = False,
 ) -> None:
     """Solve an instance, or every instance of an .npz set.
@@ -116,7 +115,7 @@ def solve_command(
     task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet)
     with Solver(request) as opened:
         if file.suffix.lower() == ".npz" and index is None:
-            for name, given in (("--init", init), ("--plot", plot)):
+            for name, given in (("--init", init), ("--plot", plot), ("--report", report)):
                 if given is not None:
                     raise NdsError(f"{name} is for one instance: choose one of the set by --index")
             _solve_set(opened, task, read_set(file, round_), Folder(out, json), together)
@@ -124,7 +123,7 @@ def solve_command(
             raise NdsError("--together is for the instances of a set")
         else:
             problem = read(file, round_, index, ignore_fields=ignore_field or ())
-            _solve_one(opened, task, problem, Files(out, json, plot), init)
+            _solve_one(opened, task, problem, Files(out, json, plot, report), init)
 
 
 @dataclass(frozen=True)
@@ -164,6 +163,10 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
                 result = solver.solve(problem, seed=task.seed, init=start, callback=callback, **task.limits)
         except InstanceError as refused:
             raise refused.located(str(init)) if refused.field == "init" else refused from None
+        except NoSolutionError as partial:
+            if partial.result is not None:
+                files.write(partial.result)
+            raise
         written, error = files.write(result)
         if task.quiet:
             say(plain_number(result.cost))

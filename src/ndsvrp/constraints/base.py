@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ndsvrp.errors import InstanceError
 from ndsvrp.metric import Floats, Metric
-from ndsvrp.solution import Route
+from ndsvrp.solution import Route, Solution
 
 if TYPE_CHECKING:
     from ndsvrp.engine.ticks import Ticks
@@ -75,6 +75,14 @@ class Visits:
     stops: npt.NDArray[np.int64]  #: depot, customers, depot, … of all these routes, one after another
     count: int  #: routes of the solution, empty ones included
 
+    @classmethod
+    def of(cls, problem: Problem, solution: Solution) -> Visits:
+        """Return the visits of a solution."""
+        known = (tuple(c for c in route if 1 <= c <= problem.customers) for route in solution.routes)
+        routes = {number: route for number, route in enumerate(known, start=1) if route}
+        stops = np.array([0, *(c for route in routes.values() for c in (*route, 0))])
+        return cls(routes, stops, len(solution.routes))
+
     def legs(self, values: Sequence[_Value]) -> Iterator[tuple[int, Route, Sequence[_Value]]]:
         """Yield number and customers of each route with its part of `values`, which has an entry per leg."""
         start = 0
@@ -118,6 +126,10 @@ class Constraint:
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         """Yield what the routes violate."""
         return iter(())
+
+    def route_figures(self, problem: Problem, visits: Visits) -> dict[str, dict[int, float]]:
+        """Return numbers of each route that this is about, by name and route; for problems without it, too."""
+        return {}
 
     def lost(self, problem: Problem, unserved: npt.NDArray[np.int64]) -> float:
         """Return the cost of leaving these customers unserved."""

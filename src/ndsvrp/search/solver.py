@@ -2,12 +2,13 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
 
 from ndsvrp import models
 from ndsvrp.check import check
+from ndsvrp.constraints.fleet import shortage
 from ndsvrp.engine.base import Engine
 from ndsvrp.errors import InstanceError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.problem import Problem, require_problem
@@ -101,6 +102,8 @@ class Solver:
         opened = self.open(problem)
         if init is not None and not (report := check(problem, init)).feasible:
             raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
+        if short := shortage(problem):
+            raise NoSolutionError(short, [])
         (outcome,), _ = _search([problem], opened, limits, seed, callback, init)
         if isinstance(outcome, NoSolutionError):
             raise outcome
@@ -123,13 +126,15 @@ class Solver:
         if isinstance(problems, Problem | str | os.PathLike):
             raise NdsError(f"solve_set needs a list of problems, got {type(problems).__name__}")
         groups = []
-        for members in _alike(problems):  # every refusal comes before the first search
+        refused = {i: NoSolutionError(short, []) for i, problem in enumerate(problems) if (short := _short(problem))}
+        for members in _alike(problems, refused):  # every refusal comes before the first search
             first, size = problems[members[0]], min(together or TOGETHER, len(members))
             opened = self.open(first, size)
             if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
                 size = 1
             groups.append((members, size, opened))
-        outcomes: list[Outcome] = [NoSolutionError("interrupted before its search", [])] * len(problems)
+        waiting = NoSolutionError("interrupted before its search", [])
+        outcomes: list[Outcome] = [refused.get(i, waiting) for i in range(len(problems))]
         try:
             for members, size, opened in groups:
                 for begin in range(0, len(members), size):
@@ -155,11 +160,17 @@ def make_engine(chosen: Plan) -> Engine:
     return CpuEngine(threads=chosen.threads)
 
 
-def _alike(problems: Sequence[Problem]) -> list[list[int]]:
+def _short(problem: Problem) -> str | None:
+    require_problem("solve_set", problem)
+    return shortage(problem)
+
+
+def _alike(problems: Sequence[Problem], refused: Container[int]) -> list[list[int]]:
     """Group problems that can be searched side by side: of one size and variant, and alike in fleet and matrix."""
     groups: dict[Any, list[int]] = {}
     for i, problem in enumerate(problems):
-        require_problem("solve_set", problem)
+        if i in refused:
+            continue
         kind = problem.customers, variant_of(problem), problem.vehicles is None, problem.distance is None
         groups.setdefault(kind, []).append(i)
     return list(groups.values())
@@ -200,14 +211,11 @@ def _search(
     preparation = search.preparation / len(problems)
     outcomes: list[Outcome] = []
     for problem, solution, trace in zip(problems, found, search.traces, strict=True):
-        report = check(problem, solution)
-        outcomes.append(
-            no_solution(problem, report, preparation)
-            or Result(
-                problem, solution, report, seed, stopped, seconds, search.iteration, made, record, tuple(trace),
-                preparation,
-            )
+        result = Result(
+            problem, solution, check(problem, solution), seed, stopped, seconds, search.iteration, made, record,
+            tuple(trace), preparation,
         )  # fmt: skip
+        outcomes.append(no_solution(result) or result)
     return outcomes, stopped
 
 
