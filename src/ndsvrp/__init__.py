@@ -12,7 +12,7 @@ from ndsvrp.check import Report, Violation, check
 from ndsvrp.engine.base import View
 from ndsvrp.errors import CheckpointError, EngineError, InstanceError, NdsError, NoSolutionError
 from ndsvrp.generate import generate
-from ndsvrp.io import read, read_set, read_solution, write_set, write_solution
+from ndsvrp.io import read, read_set, read_solution, write, write_set, write_solution
 from ndsvrp.metric import Metric
 from ndsvrp.model import Model
 from ndsvrp.problem import Problem
@@ -31,6 +31,6 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 __all__ = [
     "CheckpointError", "EngineError", "InstanceError", "Metric", "Model", "NdsError", "NoSolutionError", "Problem",
     "Progress", "Report", "Result", "Route", "Ruin", "RuinRequest", "Settings", "Solution", "Solver", "View",
-    "Violation", "check", "generate", "models", "read", "read_set", "read_solution", "solve", "solve_set", "write_set",
-    "write_solution",
+    "Violation", "check", "generate", "models", "read", "read_set", "read_solution", "solve", "solve_set", "write",
+    "write_set", "write_solution",
 ]  # fmt: skip

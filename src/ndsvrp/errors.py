@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,6 +45,14 @@ class InstanceError(NdsError):
 
 class NdsWarning(UserWarning):
     """Input that was ignored or changed without an effect on feasibility."""
+
+
+def warn(message: str) -> None:
+    """Warn the user, at the line outside of this package that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndsvrp":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, NdsWarning, stacklevel=level)
 
 
 class EngineError(NdsError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from inspect import signature
 from math import nan
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from ndsvrp.constraints import FIELDS
 from ndsvrp.constraints.time_windows import filled_windows
-from ndsvrp.errors import InstanceError, NdsError, NdsWarning
+from ndsvrp.errors import InstanceError, NdsError, warn
 from ndsvrp.geo import haversine, looks_like_degrees
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
@@ -120,6 +119,11 @@ class Model:
         given = {"distance": distance, "duration": duration}
         self._matrices |= {name: matrix for name, matrix in given.items() if matrix is not None}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of depot and customers."""
+        return tuple(node["name"] for node in (self._depot, *self._customers) if node is not None)
+
     def problem(self) -> Problem:
         """Return the problem, validated."""
         if self._depot is None:
@@ -140,7 +144,7 @@ class Model:
                 raise InstanceError("customers have demands; set_fleet sets the capacity", field="capacity")
             fields["capacity"] = 1.0
         fields |= self._travel(nodes)
-        fields |= {"names": [node["name"] for node in nodes], "name": self.name, "metric": self.metric}
+        fields |= {"names": self.names, "name": self.name, "metric": self.metric}
         windows = np.array([node["window"] for node in nodes])
         if not np.all(np.isnan(windows)):
             fields["windows"] = filled_windows(windows, Problem(**fields))
@@ -165,19 +169,16 @@ class Model:
             raise InstanceError("needs locations, or distances by set_matrix", field="coordinates")
         points = np.array([node["point"] for node in nodes], np.float64) if located else None
         if points is not None and distance is None and not geographic:
-            warn_of_degrees(points, self.name, stacklevel=4)
+            warn_of_degrees(points, self.name)
         if points is not None and duration is not None and distance is None:
             distance = haversine(points) if geographic else _plane(points, self.metric)
         return {"coordinates": points, "geographic": geographic, "distance": distance, "duration": duration}
 
 
-def warn_of_degrees(points: npt.NDArray[np.float64], what: str, stacklevel: int) -> None:
+def warn_of_degrees(points: npt.NDArray[np.float64], what: str) -> None:
     """Warn if coordinates that are used as a plane look like degrees."""
     if looks_like_degrees(points):
-        message = (
-            f"{what}: coordinates look like degrees and are used as a plane; lat and lon are distances on the earth"
-        )
-        warnings.warn(message, NdsWarning, stacklevel=stacklevel)
+        warn(f"{what}: coordinates look like degrees and are used as a plane; lat and lon are distances on the earth")
 
 
 def _plane(points: npt.NDArray[np.float64], metric: Metric | str) -> npt.NDArray[np.float64]:

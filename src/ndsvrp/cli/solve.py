@@ -14,7 +14,22 @@ import typer
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.cli.formatting import console, cost_of, headline, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
-from ndsvrp.cli.options import IgnoreField, Index, InstanceFile, Round, option, request_option
+from ndsvrp.cli.options import (
+    Capacity,
+    Column,
+    DistanceFile,
+    DurationFile,
+    IgnoreField,
+    Index,
+    InstanceFile,
+    MaxDistance,
+    MaxDuration,
+    Round,
+    Vehicles,
+    additions_of,
+    option,
+    request_option,
+)  # fmt: skip
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Watch, watch
 from ndsvrp.constraints.base import Facts
@@ -22,6 +37,8 @@ from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.environment import usable_cores
+from ndsvrp.io.files import is_standard
+from ndsvrp.io.folders import instance_files, is_folder
 from ndsvrp.models import Model
 from ndsvrp.problem import Problem
 from ndsvrp.search.planning import Plan, Request
@@ -77,23 +94,32 @@ def solve_command(
     round_: Round = "auto",
     index: Index = None,
     ignore_field: IgnoreField = None,
+    columns: Column = None,
+    capacity: Capacity = None,
+    vehicles: Vehicles = None,
+    max_distance: MaxDistance = None,
+    max_duration: MaxDuration = None,
+    distance: DistanceFile = None,
+    duration: DurationFile = None,
     init: Annotated[Path | None, option("FILE.sol", "Start from this solution.", panel=_FILES)] = None,
     out: Annotated[
         Path | None,
         option(
             "FILE.sol",
-            "Write the solution; for a set, a folder for 0000.sol, 0001.sol, … and summary.csv.",
+            "Write the solution (- prints it); for a set, a folder for 0000.sol, 0001.sol, … and summary.csv.",
             panel=_FILES,
         ),
     ] = None,
-    json: Annotated[Path | None, option("FILE", "Write result, plan, trace and versions.", panel=_FILES)] = None,
+    json: Annotated[
+        Path | None, option("FILE", "Write result, plan, trace and versions (- prints it).", panel=_FILES)
+    ] = None,
     plot: Annotated[Path | None, option("FILE.png", "Draw the routes (.png, .svg, .pdf).", panel=_FILES)] = None,
     report: Annotated[
         Path | None, option("FILE.html", "Write one page with map, routes, times and convergence.", panel=_FILES)
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the cost; one per line for a set.")] = False,
 ) -> None:
-    """Solve an instance, or every instance of an .npz set.
+    """Solve an instance, or every instance of an .npz set or a folder.
 
     Ctrl-C or SIGTERM ends the search. The best solution so far is checked and written.
     Exit codes: 0 done, 2 bad input, 3 no feasible solution found, 130 (Ctrl-C) or 143 (SIGTERM) ended early.
@@ -112,17 +138,21 @@ def solve_command(
         solver=solver, ruin=ruin, model=model, preset=preset, device=device, threads=threads, chains=chains,
         settings=parse_changes(changes or []),
     )  # fmt: skip
-    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet)
+    piped = any(path is not None and is_standard(path) for path in (out, json, report))
+    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet, piped)
     with Solver(request) as opened:
-        if file.suffix.lower() == ".npz" and index is None:
+        stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
+        if index is None and (file.suffix.lower() == ".npz" or is_folder(file)):
             for name, given in (("--init", init), ("--plot", plot), ("--report", report)):
                 if given is not None:
                     raise NdsError(f"{name} is for one instance: choose one of the set by --index")
-            _solve_set(opened, task, read_set(file, round_), Folder(out, json), together)
+            problems = read_set(file, round_, ignore_fields=ignore_field or (), **stated)
+            names = tuple(path.stem for path in instance_files(file)) if is_folder(file) else ()
+            _solve_set(opened, task, problems, Folder(out, json, names), together)
         elif together > 1:
             raise NdsError("--together is for the instances of a set")
         else:
-            problem = read(file, round_, index, ignore_fields=ignore_field or ())
+            problem = read(file, round_, index, ignore_fields=ignore_field or (), **stated)
             _solve_one(opened, task, problem, Files(out, json, plot, report), init)
 
 
@@ -136,11 +166,12 @@ class _Task:
     seed: int
     limit_line: str
     quiet: bool
+    piped: bool  #: standard output is for a file: everything else goes to the error stream
 
     def tell(self, text: str) -> None:
         """Print a line, unless the command is quiet."""
         if not self.quiet:
-            say(text)
+            say(text, error=self.piped)
 
     @contextmanager
     def watched(self, interrupts: Interrupts, problem: Problem, prefix: str = "") -> Iterator[Watch]:
@@ -169,11 +200,11 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
             raise
         written, error = files.write(result)
         if task.quiet:
-            say(plain_number(result.cost))
+            say(plain_number(result.cost), error=task.piped)
         else:
-            print_facts(_facts(result))
+            print_facts(_facts(result), error=task.piped)
             if written:
-                say(f"wrote {', '.join(map(str, written))}")
+                task.tell(f"wrote {', '.join(map(str, written))}")
     if error is not None:
         raise error
     if result.stopped == "interrupted":
@@ -197,16 +228,17 @@ def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder:
             with task.watched(interrupts, some[0], f"[{numbers}/{len(problems)}] ") as callback:
                 outcomes = solver.solve_set(some, together=together, seed=task.seed, callback=callback, **task.limits)
             for index, outcome in enumerate(outcomes, begin):
+                named = folder.names[index] if folder.names else index
                 if isinstance(outcome, NoSolutionError):
                     failure = failure or NoSolutionError(f"{problems[index].name}: {outcome}", outcome.unserved)
-                    rows.append(failed_row(index, len(outcome.unserved), task.seed))
+                    rows.append(failed_row(named, len(outcome.unserved), task.seed))
                     cost, brief = "none", str(outcome)
                 else:
                     results.append(outcome)
-                    rows.append(summary_row(index, outcome))
+                    rows.append(summary_row(named, outcome))
                     cost, brief = plain_number(outcome.cost), _brief(outcome)
                 folder.write(index, results, rows)
-                say(cost if task.quiet else f"{index:04d}  {brief}")
+                say(cost if task.quiet else f"{folder.name(index)}  {brief}", error=task.piped)
             if interrupts.asked:
                 break
     if results:

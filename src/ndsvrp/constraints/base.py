@@ -33,10 +33,12 @@ class Field:
     section: str | None = None  #: of a VRPLIB file, without _SECTION: a row per node
     header: str | None = None  #: header field of a VRPLIB file: one number for the problem or for all customers
     solomon: tuple[str, ...] = ()  #: headings in Solomon text
+    table: tuple[str, ...] = ()  #: columns of a table of stops, one per number of a node, if not its name
     arrays: tuple[str, ...] = ()  #: of an `.npz` set, if not its name: (array,) or (of the depot, of the customers)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arrays", self.arrays or (self.name,))
+        object.__setattr__(self, "table", self.table or (self.name,))
 
     def shape(self, nodes: int) -> tuple[int, ...]:
         """Return the shape of the values for this many nodes, the depot included."""

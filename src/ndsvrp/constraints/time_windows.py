@@ -41,7 +41,7 @@ class TimeWindows(Constraint):
     fields = (
         Field(
             "windows", 2, unit="time", section="TIME_WINDOW", solomon=("READY TIME", "DUE DATE"),
-            arrays=("depot_tw", "node_tw"),
+            table=("ready", "due"), arrays=("depot_tw", "node_tw"),
         ),
         Field("service", 1, unit="time", section="SERVICE_TIME", header="SERVICE_TIME", solomon=("SERVICE TIME",)),
     )  # fmt: skip
