@@ -73,5 +73,18 @@ class NoSolutionError(NdsError):
         self.unserved, self.preparation, self.result = unserved, preparation, result
 
 
+class CallbackError(NdsError):
+    """A callback or stop criterion raised an exception, which is the cause of this error.
+
+    `result` has the best solution so far; for `solve_set`, `results` has those of all problems.
+    """
+
+    def __init__(self, cause: BaseException | None, results: list[Result | NoSolutionError]) -> None:
+        super().__init__(f"the callback raised {type(cause).__name__}: {cause}")
+        self.results = results
+        first = results[0]
+        self.result: Result | None = first.result if isinstance(first, NoSolutionError) else first
+
+
 class CheckpointError(NdsError):
     """A model or checkpoint cannot be used; the message says which file, and why."""

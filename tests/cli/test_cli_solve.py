@@ -229,12 +229,15 @@ def test_set_with_a_fleet_too_small_goes_on(nds, any_fleet, tmp_path):
     assert not (tmp_path / "b/0001.sol").exists()
 
 
+LINE = r"iteration \d[\d,]*  1\.\d s  \d+ s left  best [\d,]+  gap \+\d\.\d\d %  temperature [\d.]+  \d+k? solutions/s$"
+
+
 @pytest.mark.slow
 def test_interrupted_search_is_written(start_nds, nds, instance, tmp_path):
     out, report, picture = tmp_path / "a.sol", tmp_path / "a.json", tmp_path / "a.png"
     child = start_nds("solve", instance, "--time", 60, "--out", out, "--json", report, "--plot", picture)
     line = child.stderr.readline()
-    assert re.match(r"iteration \d[\d,]*  1\.\d s  best [\d,]+  temperature [\d.]+  \d+k? solutions/s$", line)
+    assert re.match(LINE, line)
     began = time.perf_counter()
     child.send_signal(signal.SIGINT)
     time.sleep(0.05)

@@ -31,7 +31,7 @@ from ndsvrp.cli.options import (
     request_option,
 )  # fmt: skip
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
-from ndsvrp.cli.progress import Watch, watch
+from ndsvrp.cli.progress import Shown, Watch, watch
 from ndsvrp.constraints.base import Facts
 from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
@@ -174,9 +174,15 @@ class _Task:
             say(text, error=self.piped)
 
     @contextmanager
-    def watched(self, interrupts: Interrupts, problem: Problem, prefix: str = "") -> Iterator[Watch]:
+    def watched(self, interrupts: Interrupts, problems: Sequence[Problem], prefix: str = "") -> Iterator[Watch]:
         """Show progress, and let Ctrl-C end the search."""
-        target = watch(console(stderr=True), problem.metric, quiet=self.quiet, prefix=prefix)
+        first, seconds = problems[0], self.limits.get("time")
+        known = best_known(first) if len(problems) == 1 else None
+        shown = Shown(
+            first.metric, prefix, None if seconds is None else seconds * len(problems), self.limits.get("iterations"),
+            self.limits.get("target") if known is None else known.cost,
+        )  # fmt: skip
+        target = watch(console(stderr=True), shown, quiet=self.quiet)
         with target as callback, interrupts.searching():
             yield callback
 
@@ -190,7 +196,7 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
     task.tell(task.limit_line)
     with Interrupts() as interrupts:
         try:
-            with task.watched(interrupts, problem) as callback:
+            with task.watched(interrupts, [problem]) as callback:
                 result = solver.solve(problem, seed=task.seed, init=start, callback=callback, **task.limits)
         except InstanceError as refused:
             raise refused.located(str(init)) if refused.field == "init" else refused from None
@@ -225,7 +231,7 @@ def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder:
         for begin in range(0, len(problems), together):
             some = problems[begin : begin + together]
             numbers = f"{begin + 1}" if len(some) == 1 else f"{begin + 1}-{begin + len(some)}"
-            with task.watched(interrupts, some[0], f"[{numbers}/{len(problems)}] ") as callback:
+            with task.watched(interrupts, some, f"[{numbers}/{len(problems)}] ") as callback:
                 outcomes = solver.solve_set(some, together=together, seed=task.seed, callback=callback, **task.limits)
             for index, outcome in enumerate(outcomes, begin):
                 named = folder.names[index] if folder.names else index

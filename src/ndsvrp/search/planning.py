@@ -21,7 +21,7 @@ SOLVERS = ("auto", "hybrid", "nds", "sisr")
 PRESETS = tuple(presets.PRESETS)
 DEVICES = ("auto", "cpu", "cuda")
 RUINS = (*RULES, "policy")
-CALL = ("time", "iterations", "patience", "target", "seed", "init", "callback")  # arguments of `solve` itself
+CALL = ("time", "iterations", "patience", "target", "seed", "init", "callback", "stop")  # arguments of `solve` itself
 BY_POLICY = ("cvrp", "vrptw", "pcvrp"), range(100, 2001)  # variants and sizes where `auto` chooses the policy
 
 

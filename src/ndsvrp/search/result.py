@@ -1,5 +1,8 @@
 """What a search returns."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +16,8 @@ from ndsvrp.solution import Solution
 
 STOPPED = {
     "time": "time limit", "iterations": "iteration limit", "patience": "no better solution for long enough",
-    "target": "target reached", "interrupted": "interrupted",
+    "target": "target reached", "stop": "stop criterion", "callback": "ended by the callback",
+    "error": "an error in the callback", "interrupted": "interrupted",
 }  # fmt: skip
 """Why a search ended (`Result.stopped`), in words."""
 
@@ -26,11 +30,8 @@ class TracePoint(NamedTuple):
     cost: float
 
 
-class Progress(NamedTuple):
-    """The state of a search after an iteration, for a callback; on a GPU the next iteration may be running by then.
-
-    For problems searched together, `best` and `temperature` are means, and the counts are sums.
-    """
+class _Numbers(NamedTuple):
+    """The numbers of a `Progress`."""
 
     iteration: int
     seconds: float
@@ -38,6 +39,30 @@ class Progress(NamedTuple):
     temperature: float
     reconstructions: int  #: solutions built so far
     unserved: int  #: required customers that the best solution does not serve (a tight fleet, early in the search)
+
+
+class Progress(_Numbers):
+    """The state of a search after an iteration, for a callback; on a GPU the next iteration may be running by then.
+
+    For problems searched together, `best` and `temperature` are means, and the counts are sums.
+    """
+
+    _export: Callable[[], list[Solution]] | None = None
+
+    @property
+    def incumbent(self) -> Solution:
+        """The best solution when it is asked for; of several problems searched together, that of the first."""
+        return self.incumbents[0]
+
+    @property
+    def incumbents(self) -> list[Solution]:
+        """The best solution of each problem that is searched together."""
+        return [Solution([])] if self._export is None else self._export()
+
+    def with_export(self, export: Callable[[], list[Solution]]) -> Progress:
+        """Return this, with a function for its incumbents; two of them are equal if their numbers are."""
+        self._export = export
+        return self
 
 
 @dataclass(frozen=True)
@@ -48,7 +73,7 @@ class Result:
     solution: Solution
     report: Report  #: of `check`; called with a file, it writes the page of `to_html`
     seed: int
-    stopped: str  #: why: time, iterations, patience, target, interrupted
+    stopped: str  #: why: time, iterations, patience, target, stop, callback, error (in the callback), interrupted
     seconds: float  #: start solutions and search; for problems searched together, an equal share
     iterations: int
     reconstructions: int  #: solutions built; for problems searched together, an equal share

@@ -1,8 +1,9 @@
 """The solver: opens what a plan needs once, and serves one problem or thousands."""
 
+import logging
 import os
 import warnings
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
 
@@ -10,13 +11,14 @@ from ndsvrp import models
 from ndsvrp.check import check
 from ndsvrp.constraints.fleet import shortage
 from ndsvrp.engine.base import Engine
-from ndsvrp.errors import InstanceError, NdsError, NdsWarning, NoSolutionError
+from ndsvrp.errors import CallbackError, InstanceError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.problem import Problem, require_problem
 from ndsvrp.records import require_whole
 from ndsvrp.ruin import Ruin, as_ruin
 from ndsvrp.search.asa import Search
+from ndsvrp.search.control import Callback, CallbackFailure, Stop, interruptible
 from ndsvrp.search.planning import Plan, Request, plan
-from ndsvrp.search.result import Progress, Result, no_solution
+from ndsvrp.search.result import Result, no_solution
 from ndsvrp.search.stopping import Budget, Limits
 from ndsvrp.solution import Solution, require_solution
 from ndsvrp.variants import variant_of
@@ -24,7 +26,7 @@ from ndsvrp.variants import variant_of
 TOGETHER = 16  # problems searched side by side by default
 CHECKING = 4e-6  # seconds per customer for exporting and checking a solution, within the time limit
 
-Callback = Callable[[Progress], None]
+logger = logging.getLogger(__name__)
 Outcome = Result | NoSolutionError
 
 
@@ -94,6 +96,7 @@ class Solver:
         seed: int = 0,
         init: Solution | None = None,
         callback: Callback | None = None,
+        stop: Stop | None = None,
         **limits: Unpack[Limits],
     ) -> Result:
         """Solve a problem; see `ndsvrp.solve`."""
@@ -104,7 +107,10 @@ class Solver:
             raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
         if short := shortage(problem):
             raise NoSolutionError(short, [])
-        (outcome,), _ = _search([problem], opened, limits, seed, callback, init)
+        found = _search([problem], opened, limits, seed, callback, stop, init)
+        if found.failure is not None:
+            raise CallbackError(found.failure, found.outcomes) from found.failure
+        (outcome,) = found.outcomes
         if isinstance(outcome, NoSolutionError):
             raise outcome
         return outcome
@@ -116,6 +122,7 @@ class Solver:
         together: int | None = None,
         seed: int = 0,
         callback: Callback | None = None,
+        stop: Stop | None = None,
         **limits: Unpack[Limits],
     ) -> list[Outcome]:
         """Solve several problems, up to `together` of them side by side; see `ndsvrp.solve_set`."""
@@ -139,10 +146,12 @@ class Solver:
             for members, size, opened in groups:
                 for begin in range(0, len(members), size):
                     part = members[begin : begin + size]
-                    found, stopped = _search([problems[i] for i in part], opened, limits, seed, callback)
-                    for i, outcome in zip(part, found, strict=True):
+                    found = _search([problems[i] for i in part], opened, limits, seed, callback, stop)
+                    for i, outcome in zip(part, found.outcomes, strict=True):
                         outcomes[i] = outcome
-                    if stopped == "interrupted":
+                    if found.failure is not None:
+                        raise CallbackError(found.failure, outcomes) from found.failure
+                    if found.stopped in ("interrupted", "callback"):
                         return outcomes
         except KeyboardInterrupt:
             pass  # earlier results are kept
@@ -176,11 +185,19 @@ def _alike(problems: Sequence[Problem], refused: Container[int]) -> list[list[in
     return list(groups.values())
 
 
+class Found(NamedTuple):
+    """What came of a search."""
+
+    outcomes: list[Outcome]  #: checked
+    stopped: str  #: why it ended
+    failure: BaseException | None  #: what a callback raised
+
+
 def _search(
     problems: Sequence[Problem], opened: Opened, limits: Limits, seed: int, callback: Callback | None,
-    init: Solution | None = None,
-) -> tuple[list[Outcome], str]:  # fmt: skip
-    """Search problems side by side. Return the checked outcomes, and why the search ended."""
+    stop: Stop | None = None, init: Solution | None = None,
+) -> Found:  # fmt: skip
+    """Search problems side by side."""
     chosen, engine, ruin = opened
     require_whole("seed", seed)
     if not 0 <= seed < 2**63:
@@ -189,22 +206,26 @@ def _search(
         trained, variant = ", ".join(ruin.card.problems).upper(), variant_of(problems[0]).title
         message = f"the model {ruin.name} was trained on {trained}, and this is a {variant}"
         warnings.warn(message, NdsWarning, stacklevel=4)
-    if callback is not None and not callable(callback):
-        raise NdsError(f"callback must be a function of a Progress, got {type(callback).__name__}")
     budget = Budget.of(limits, len(problems))
     budget.reserve(CHECKING * sum(problem.customers for problem in problems))
     search = Search(
         problems, engine, chosen.settings, budget, seed, ruin, init, start_rounds=100 if chosen.solver == "nds" else 0,
-        threads=chosen.threads, callback=callback,
+        threads=chosen.threads, callback=callback, stop=stop,
     )  # fmt: skip
+    _log_start(problems, chosen, seed)
+    failure: BaseException | None = None
     try:
-        if chosen.device == "cuda" and (ruin is None or ruin.on_device):
-            search.rehearse()
-        search.prepare()
-        budget.restart()  # the clock runs from here
-        stopped = search.run()
+        with interruptible():
+            if chosen.device == "cuda" and (ruin is None or ruin.on_device):
+                search.rehearse()
+            search.prepare()
+            budget.restart()  # the clock runs from here
+            stopped = search.run()
     except KeyboardInterrupt:
         stopped = "interrupted"
+        search.note_best()
+    except CallbackFailure as failed:
+        stopped, failure = "error", failed.__cause__
         search.note_best()
     found, seconds = search.best(), search.elapsed()
     record, made = _record(opened, len(problems), limits), search.reconstructions // len(problems)
@@ -215,8 +236,28 @@ def _search(
             problem, solution, check(problem, solution), seed, stopped, seconds, search.iteration, made, record,
             tuple(trace), preparation,
         )  # fmt: skip
-        outcomes.append(no_solution(result) or result)
-    return outcomes, stopped
+        outcome = no_solution(result) or result
+        outcomes.append(outcome)
+        _log_end(result, outcome)
+    return Found(outcomes, stopped, failure)
+
+
+def _log_start(problems: Sequence[Problem], chosen: Plan, seed: int) -> None:
+    first = problems[0]
+    what = f"{first.name}: {variant_of(first).title}, {first.customers} customers"
+    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+    logger.info("%s%s: solver %s, ruin %s, %s chains, device %s, seed %s", what, more, chosen.solver,
+                chosen.settings.ruin, chosen.settings.chains, chosen.device, seed)  # fmt: skip
+
+
+def _log_end(result: Result, outcome: Outcome) -> None:
+    for point in result.trace:
+        logger.debug("%s: %.3f s, iteration %d: cost %r", result.problem.name, *point)
+    if isinstance(outcome, NoSolutionError):
+        logger.warning("%s: %s", result.problem.name, outcome)
+    else:
+        logger.info("%s: cost %r, %s after %.2f s, %d iterations", result.problem.name, result.cost, result.stopped,
+                    result.seconds, result.iterations)  # fmt: skip
 
 
 def _record(opened: Opened, together: int, limits: Limits) -> dict[str, Any]:
