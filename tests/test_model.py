@@ -138,6 +138,17 @@ def test_what_a_model_refuses() -> None:
     assert said(twice.problem) == "names: 'bakery' is given to node 1 and to node 3"
 
 
+def test_solutions_from_names() -> None:
+    made = model()
+    made.set_fleet(capacity=5)
+    problem = made.problem()
+    assert problem.solution([["bakery", 2]]) == problem.solution([["bakery", "2"]]) == ndsvrp.Solution([[1, 2]])
+    assert said(problem.solution, [["baker"]]) == "routes: there is no customer 'baker'"
+    assert said(problem.solution, [[1.5]]) == "a solution is a list of routes, a route a list of customer numbers"
+    result = made.solve(iterations=1, chains=1, rollouts=1, init=problem.solution([["2", "bakery"]]))
+    assert result.cost == 20.0
+
+
 # --- latitude and longitude ------------------------------------------------------------------
 
 

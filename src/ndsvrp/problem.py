@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Never, SupportsFloat, SupportsIndex
@@ -17,6 +17,7 @@ from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.geo import haversine
 from ndsvrp.metric import FLOAT_TOLERANCE, Floats, Metric
 from ndsvrp.scope import refuse_keyword
+from ndsvrp.solution import Solution
 from ndsvrp.text import printable
 
 LARGEST = 1e150  # of all numbers: their squares and sums are finite
@@ -180,6 +181,17 @@ class Problem:
         if self.names is not None:
             return self.names[node]
         return str(node) if node else "depot"
+
+    def solution(self, routes: Iterable[Iterable[str | SupportsIndex]]) -> Solution:
+        """Return a solution from routes of names or numbers of customers, for a warm start or for `check`."""
+        numbers = {self.name_of(node): node for node in range(1, len(self.demand))}
+
+        def number(customer: Any) -> Any:
+            if isinstance(customer, str) and customer not in numbers:
+                raise InstanceError(f"there is no customer '{printable(customer)}'", field="routes")
+            return numbers[customer] if isinstance(customer, str) else customer
+
+        return Solution([[number(customer) for customer in route] for route in routes])
 
     def side(self) -> float:
         """Return the larger side of the bounding box: the unit of temperatures and policy inputs.

@@ -128,6 +128,25 @@ def test_a_table_needs_a_capacity(tmp_path):
     )
 
 
+def test_unknown_keywords(tmp_path):
+    path = put(tmp_path, STOPS)
+    known = "capacity, vehicles, max_distance, max_duration, distance, duration, columns"
+    assert message(read, path, kapacity=9) == f"read: unknown 'kapacity' (known: metric, index, ignore_fields, {known})"
+    assert (
+        message(read_set, path, kapacity=9) == f"read_set: unknown 'kapacity' (known: metric, ignore_fields, {known})"
+    )
+
+
+def test_tabs(tmp_path):
+    with pytest.warns(NdsWarning, match="does not state the fleet"):
+        write(tmp_path / "a.tsv", everything())
+    assert (
+        (tmp_path / "a.tsv")
+        .read_text()
+        .startswith("name\tx\ty\tdemand\tready\tdue\tservice\tprize\nhub\t0\t0\t0\t0\t90")
+    )
+
+
 def test_columns_can_be_ignored(tmp_path):
     path = put(tmp_path, "x,y,lat,lon,pickup\n0,0,52,13,1\n1,1,53,14,1\n")
     assert read(path, ignore_fields=["lat", "lon", "pickup"]).coordinates.tolist() == [[0, 0], [1, 1]]

@@ -29,6 +29,7 @@ from ndsvrp.constraints import CONSTRAINTS
 from ndsvrp.constraints.base import Facts
 from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set, read_solution
+from ndsvrp.io.problem_json import is_on_the_sphere
 from ndsvrp.io.sol import matches_cost
 from ndsvrp.problem import Problem
 from ndsvrp.text import number, spread
@@ -137,6 +138,8 @@ def info_command(
 def _distances(problem: Problem) -> str:
     if problem.distance is None:
         return "Euclidean"
+    if problem.geographic and problem.duration is None and is_on_the_sphere(problem):
+        return "great-circle distances between latitudes and longitudes"
     kind = "symmetric" if np.array_equal(problem.distance, problem.distance.T) else "asymmetric"
     return f"{kind} matrix" + (", with a matrix of durations" if problem.duration is not None else "")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ndsvrp.constraints import FIELDS
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.files import PathLike
 from ndsvrp.io.matrix_file import read_matrix_file
@@ -15,7 +16,7 @@ from ndsvrp.metric import Floats
 from ndsvrp.model import Model
 from ndsvrp.problem import Problem
 
-FLEET = ("capacity", "vehicles", "max_distance", "max_duration")
+FLEET = tuple(field.name for field in FIELDS if not field.columns)  # one number for the whole problem
 
 
 @dataclass(frozen=True)

@@ -76,14 +76,14 @@ def problem_table(problem: Problem) -> dict[str, Any]:
             entry |= {key: float(values[node]) for key, values in columns.items()}
         nodes.append(entry)
     table |= {"depot": nodes[0], "customers": nodes[1:]}
-    if problem.distance is not None and not _is_on_the_sphere(problem):
+    if problem.distance is not None and not is_on_the_sphere(problem):
         table["distance"] = problem.distance.tolist()
     if problem.duration is not None:
         table["duration"] = problem.duration.tolist()
     return table
 
 
-def _is_on_the_sphere(problem: Problem) -> bool:
+def is_on_the_sphere(problem: Problem) -> bool:
     """Return whether the distances follow from latitude and longitude."""
     if not problem.geographic or problem.coordinates is None:
         return False

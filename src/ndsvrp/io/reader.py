@@ -1,10 +1,11 @@
 """Read problems from files of any supported format."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io.additions import Additions
 from ndsvrp.io.files import MIB, PathLike, check_name, decode, is_standard, read_bytes
 from ndsvrp.io.folders import instance_files, is_folder
@@ -18,6 +19,7 @@ from ndsvrp.metric import Metric
 from ndsvrp.model import warn_of_degrees
 from ndsvrp.problem import Problem
 
+STATED = tuple(field.name for field in fields(Additions))
 MAX_TABLE = 64 * MIB  # of a table or JSON, whose cells take many times their size as objects
 
 
@@ -34,6 +36,7 @@ def read(
     max_duration: float | None = None,
     distance: PathLike | None = None,
     duration: PathLike | None = None,
+    **unknown: Never,
 ) -> Problem:
     """Read one instance from a file, from a set or a folder, or from standard input (`-`).
 
@@ -50,6 +53,7 @@ def read(
     `max_distance` and `max_duration` complete a table, or replace what a file states. `distance` and `duration` name
     files with a matrix (`.csv`, `.npy`).
     """
+    _refuse_unknown("read", unknown)
     additions = Additions(capacity, vehicles, max_distance, max_duration, distance, duration, columns or {})
     instances = _instances(path, _metric(metric), tuple(ignore_fields), additions)
     size = len(instances)
@@ -69,6 +73,7 @@ def read_set(
     The arguments are those of `read`. Instances of a set beyond the first thousand are built, and checked, when they
     are asked for.
     """
+    _refuse_unknown("read_set", [name for name in additions if name not in STATED])
     made = Additions(**{name: value for name, value in additions.items() if value is not None})
     return _instances(path, _metric(metric), tuple(ignore_fields), made)
 
@@ -118,6 +123,12 @@ def _located(path: PathLike, additions: Additions, problem: Problem) -> Problem:
         return additions.apply(problem)
     except InstanceError as error:
         raise error if error.file is not None else error.located(str(path)) from None
+
+
+def _refuse_unknown(call: str, names: Iterable[str]) -> None:
+    for name in names:
+        known = ", ".join(("metric", *(("index",) if call == "read" else ()), "ignore_fields", *STATED))
+        raise NdsError(f"{call}: unknown '{name}' (known: {known})")
 
 
 def _metric(metric: str) -> Metric | None:

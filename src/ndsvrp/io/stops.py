@@ -62,7 +62,7 @@ def read_stops(
         raise InstanceError(what, file=file, line=line_, field=error.field, node=error.node) from None
 
 
-def stops_text(problem: Problem) -> str:
+def stops_text(problem: Problem, delimiter: str = ",") -> str:
     """Return a problem as a table. What it cannot hold is refused; the fleet is stated beside it."""
     if problem.distance is not None and not problem.geographic:
         raise InstanceError("a table of stops holds no matrix: use .json or .vrp", field="distance")
@@ -76,7 +76,7 @@ def stops_text(problem: Problem) -> str:
         if field.columns and (values := getattr(problem, field.name)) is not None:
             columns |= dict(zip(field.table, values.reshape(len(values), -1).T.tolist(), strict=True))
     buffer = io.StringIO()
-    table = csv.writer(buffer, lineterminator="\n")
+    table = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
     table.writerow(columns)
     table.writerows([_short(value) for value in row] for row in zip(*columns.values(), strict=True))
     return buffer.getvalue()
@@ -166,7 +166,7 @@ def _add(model: Model, stop: dict[str, str], line: int, *, is_depot: bool) -> No
     if stop.get("name"):
         fields["name"] = stop["name"]
     if is_depot:
-        for column in ("demand", "service", "prize"):
+        for column in (field.name for field in FIELDS if field.columns == 1):
             if fields.pop(column, 0.0) != 0:
                 raise InstanceError("the depot's, of the first row, must be 0", field=column, line=line)
     try:

@@ -62,7 +62,7 @@ def _content(path: PathLike, problem: Problem, form: str) -> bytes:
     if form == "json":
         return json_bytes(problem_table(problem), indent=1 if problem.customers <= 1000 else None)
     if form == "csv":
-        text = stops_text(problem)
+        text = stops_text(problem, "\t" if Path(path).suffix.lower() == ".tsv" else ",")
         warn(f"{path}: a table of stops does not state the fleet; read it with {fleet_options(problem)}")
     elif form == "solomon":
         text = solomon_text(problem)
