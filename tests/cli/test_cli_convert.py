@@ -117,6 +117,21 @@ def test_standard_streams(stops):
     assert (answer.exit_code, answer.stderr) == (2, "nds: -: standard input is empty\n")
 
 
+def test_solutions_by_the_ending(nds, stops):
+    (stops / "geo.csv").write_text("name,lat,lon\nhub,52.5,13.4\na,52.6,13.5\n")
+    for name in ("a.geojson", "a.csv"):
+        nds("solve", "geo.csv", "--iterations", 1, "--out", name)
+    assert json.loads((stops / "a.geojson").read_text())["features"][0]["properties"] == {
+        "kind": "depot",
+        "name": "hub",
+    }
+    assert (stops / "a.csv").read_text().splitlines()[2].startswith("1,1,1,a,13.5,52.6,0.0,")
+    given = ("--capacity", 9, "--column", "demand=kg", "--iterations", 1, "--out", "b.geojson")
+    assert nds("solve", "stops.csv", *given, code=2).stderr == (
+        "nds: 'stops' has coordinates in a plane; GeoJSON needs latitude and longitude\n"
+    )
+
+
 @pytest.mark.parametrize("name", ["problem", "result"])
 def test_schema(nds, name):
     assert json.loads(nds("schema", name).stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"

@@ -244,7 +244,7 @@ def warm_up(command: Any, good: Path) -> None:
     lines = (
         ("info", "toy.vrp"),
         ("check", "toy.vrp", "toy.sol"),
-        ("bench", "table", "rows.jsonl"),
+        ("bench", "report", "rows.jsonl"),
         ("models", "tiny.json"),
     )
     for name, *files in lines:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+import pickle
 import signal
 import threading
 from typing import Any
@@ -11,7 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndsvrp import CallbackError, NoSolutionError, Problem, Progress, Result, check, generate, solve, solve_set
+from ndsvrp import (
+    CallbackError,
+    NdsError,
+    NoSolutionError,
+    Problem,
+    Progress,
+    Result,
+    check,
+    generate,
+    solve,
+    solve_set,
+)
 
 SHORT: dict[str, Any] = {"seed": 1, "chains": 2, "rollouts": 30}
 
@@ -58,7 +71,15 @@ def test_the_incumbent(problem: Problem) -> None:
     counts: list[int] = []
     found = solve_set(problems, iterations=2, callback=lambda p: counts.append(len(p.incumbents)), **SHORT)
     assert counts == [3, 3, 3] and all(isinstance(result, Result) for result in found)
-    assert Progress(1, 0.0, 1.0, 1.0, 1, 0).incumbent.routes == ()
+
+
+def test_a_progress_outlives_its_search(problem: Problem) -> None:
+    kept: list[Progress] = []
+    solve(problem, iterations=1, callback=kept.append, **SHORT)
+    gc.collect()
+    with pytest.raises(NdsError, match="the search of this progress is over; its result has the solution"):
+        _ = kept[0].incumbent
+    assert pickle.loads(pickle.dumps(kept[0])) == kept[0]
 
 
 @pytest.mark.parametrize("which", ["callback", "stop"])
@@ -139,7 +160,5 @@ def test_logging(problem: Problem, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_wrong_types(problem: Problem) -> None:
-    from ndsvrp.errors import NdsError
-
     with pytest.raises(NdsError, match="stop must be a function of a Progress, got float"):
         solve(problem, iterations=1, stop=3.0)  # type: ignore[arg-type]

@@ -12,7 +12,9 @@ from ndsvrp.cli.formatting import plain_number
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io import write_result, write_solution
 from ndsvrp.io.files import check_writable, exists, is_standard, write_atomic
+from ndsvrp.io.geojson import require_degrees
 from ndsvrp.io.result import describe, json_bytes
+from ndsvrp.io.save import save
 from ndsvrp.problem import Problem
 from ndsvrp.search.result import Result
 
@@ -49,6 +51,8 @@ class Files:
             check_format(self.plot)
             if problem.coordinates is None:
                 raise NdsError(f"'{problem.name}' has no coordinates, only distances: --plot cannot draw it")
+        if self.solution is not None and self.solution.suffix.lower() == ".geojson":
+            require_degrees(problem)
 
     def write(self, result: Result) -> tuple[list[Path], NdsError | None]:
         """Write all files, also after an error. Return the files written and the first error.
@@ -58,7 +62,7 @@ class Files:
         errors: list[NdsError] = []
         written = []
         writers = {
-            _write_solution: self.solution if result.report.feasible else None, write_result: self.json,
+            save: self.solution if result.report.feasible else None, write_result: self.json,
             _write_plot: self.plot, _write_report: self.report,
         }  # fmt: skip
         for write, path in writers.items():

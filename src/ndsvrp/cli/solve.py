@@ -106,7 +106,8 @@ def solve_command(
         Path | None,
         option(
             "FILE.sol",
-            "Write the solution (- prints it); for a set, a folder for 0000.sol, 0001.sol, … and summary.csv.",
+            "Write the solution (- prints it; or FILE.geojson, FILE.csv with a row per stop); for a set, a folder for "
+            "0000.sol, 0001.sol, … and summary.csv.",
             panel=_FILES,
         ),
     ] = None,

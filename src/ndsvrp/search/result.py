@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakMethod
 
 from ndsvrp.check import Report
-from ndsvrp.errors import NoSolutionError
+from ndsvrp.errors import NdsError, NoSolutionError
 from ndsvrp.problem import Problem
 from ndsvrp.schedule import RouteSchedule, schedule
 from ndsvrp.solution import Solution
@@ -47,7 +48,7 @@ class Progress(_Numbers):
     For problems searched together, `best` and `temperature` are means, and the counts are sums.
     """
 
-    _export: Callable[[], list[Solution]] | None = None
+    _export: Callable[[], Callable[[], list[Solution]] | None] | None = None
 
     @property
     def incumbent(self) -> Solution:
@@ -57,12 +58,21 @@ class Progress(_Numbers):
     @property
     def incumbents(self) -> list[Solution]:
         """The best solution of each problem that is searched together."""
-        return [Solution([])] if self._export is None else self._export()
+        export = None if self._export is None else self._export()
+        if export is None:
+            raise NdsError("the search of this progress is over; its result has the solution")
+        return export()
 
     def with_export(self, export: Callable[[], list[Solution]]) -> Progress:
-        """Return this, with a function for its incumbents; two of them are equal if their numbers are."""
-        self._export = export
+        """Return this, with a method of the search for its incumbents.
+
+        Two of them are equal if their numbers are. One that is kept does not keep the search, and its GPU memory.
+        """
+        self._export = WeakMethod(export)
         return self
+
+    def __reduce__(self) -> tuple[type[Progress], tuple[Any, ...]]:
+        return Progress, tuple(self)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import logging
 import os
 import warnings
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
 
@@ -133,8 +133,8 @@ class Solver:
         if isinstance(problems, Problem | str | os.PathLike):
             raise NdsError(f"solve_set needs a list of problems, got {type(problems).__name__}")
         groups = []
-        refused = {i: NoSolutionError(short, []) for i, problem in enumerate(problems) if (short := _short(problem))}
-        for members in _alike(problems, refused):  # every refusal comes before the first search
+        alike, refused = _sorted_out(problems)
+        for members in alike:  # every refusal comes before the first search
             first, size = problems[members[0]], min(together or TOGETHER, len(members))
             opened = self.open(first, size)
             if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
@@ -169,20 +169,21 @@ def make_engine(chosen: Plan) -> Engine:
     return CpuEngine(threads=chosen.threads)
 
 
-def _short(problem: Problem) -> str | None:
-    require_problem("solve_set", problem)
-    return shortage(problem)
+def _sorted_out(problems: Sequence[Problem]) -> tuple[list[list[int]], dict[int, NoSolutionError]]:
+    """Group problems that can be searched side by side: of one size and variant, and alike in fleet and matrix.
 
-
-def _alike(problems: Sequence[Problem], refused: Container[int]) -> list[list[int]]:
-    """Group problems that can be searched side by side: of one size and variant, and alike in fleet and matrix."""
+    Problems whose fleet is too small by arithmetic are in no group, and have an error.
+    """
     groups: dict[Any, list[int]] = {}
+    refused: dict[int, NoSolutionError] = {}
     for i, problem in enumerate(problems):
-        if i in refused:
+        require_problem("solve_set", problem)
+        if short := shortage(problem):
+            refused[i] = NoSolutionError(short, [])
             continue
         kind = problem.customers, variant_of(problem), problem.vehicles is None, problem.distance is None
         groups.setdefault(kind, []).append(i)
-    return list(groups.values())
+    return list(groups.values()), refused
 
 
 class Found(NamedTuple):
@@ -251,7 +252,7 @@ def _log_start(problems: Sequence[Problem], chosen: Plan, seed: int) -> None:
 
 
 def _log_end(result: Result, outcome: Outcome) -> None:
-    for point in result.trace:
+    for point in result.trace if logger.isEnabledFor(logging.DEBUG) else ():
         logger.debug("%s: %.3f s, iteration %d: cost %r", result.problem.name, *point)
     if isinstance(outcome, NoSolutionError):
         logger.warning("%s: %s", result.problem.name, outcome)
