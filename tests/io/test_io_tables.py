@@ -373,6 +373,7 @@ CASES = {
     "only matrices": everything(coordinates=None, **MATRICES),
     "geographic": everything(coordinates=[[13, 52], [13.5, 52.5], [14, 52], [13, 53]], geographic=True, windows=None,
                              max_duration=None, service=None),
+    "road distances": everything(coordinates=[[13, 52], [13.5, 52.5], [14, 52], [13, 53]], geographic=True, **MATRICES),
 }  # fmt: skip
 
 
@@ -383,7 +384,7 @@ def test_json_keeps_everything(tmp_path, name):
         write(tmp_path / "a.json", CASES[name])
         assert_same(read(tmp_path / "a.json"), CASES[name])
     assert faults(json.loads((tmp_path / "a.json").read_text()), json.loads(schema_text("problem"))) == []
-    assert ("distance" in problem_table(CASES[name])) == ("matrices" in name)
+    assert ("distance" in problem_table(CASES[name])) == ("matrices" in name or "road" in name)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -415,6 +416,7 @@ def test_published_forms_round_trip(tmp_path, file):
 def test_what_a_format_cannot_hold(tmp_path):
     for name, ending, words in (
         ("matrices", "csv", "distance: a table of stops holds no matrix: use .json or .vrp"),
+        ("road distances", "csv", "distance: a table of stops holds no matrix: use .json or .vrp"),
         ("everything", "txt", "prize: has no place in Solomon text: use .json or .vrp"),
         ("no windows", "txt", "windows: Solomon text needs time windows: use .json or .vrp"),
         ("rounded", "npz", "metric: a set is of plain floats, the metric 'round' would be lost"),
