@@ -143,6 +143,7 @@ class Search:
         progress = Progress(
             launched.iteration, self.budget.elapsed(), float(stats.best_costs[best].mean()),
             float(launched.temperatures.mean()), self.reconstructions, int(stats.missing[best].sum()),
+            self.best,
         )  # fmt: skip
         if self.callback is not None:
             self.callback(progress)

@@ -1,5 +1,6 @@
 """What a search returns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ class Progress(NamedTuple):
     temperature: float
     reconstructions: int  #: solutions built so far
     unserved: int  #: required customers that the best solution does not serve (a tight fleet, early in the search)
+    incumbents: Callable[[], list[Solution]] = list  #: returns the incumbent of each problem; for use in the callback
 
 
 @dataclass(frozen=True)
