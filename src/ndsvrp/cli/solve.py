@@ -17,6 +17,7 @@ from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import IgnoreField, Index, InstanceFile, Round, option, request_option
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Watch, watch
+from ndsvrp.cli.serve import keep_open, page_of
 from ndsvrp.constraints.base import Facts
 from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
@@ -25,9 +26,9 @@ from ndsvrp.io.environment import usable_cores
 from ndsvrp.models import Model
 from ndsvrp.problem import Problem
 from ndsvrp.search.planning import Plan, Request
-from ndsvrp.search.result import Result
+from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.settings import Settings
-from ndsvrp.search.solver import Opened, Solver
+from ndsvrp.search.solver import Callback, Opened, Solver
 from ndsvrp.search.stopping import Limits
 from ndsvrp.text import amount, number
 
@@ -93,6 +94,9 @@ def solve_command(
     json: Annotated[Path | None, option("FILE", "Write result, plan, trace and versions.", panel=_FILES)] = None,
     plot: Annotated[Path | None, option("FILE.png", "Draw the routes (.png, .svg, .pdf).", panel=_FILES)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the cost; one per line for a set.")] = False,
+    page: Annotated[
+        bool, typer.Option("--watch", help="Serve a page on a local port that shows routes and cost while it searches.")
+    ] = False,
 ) -> None:
     """Solve an instance, or every instance of an .npz set.
 
@@ -113,10 +117,10 @@ def solve_command(
         solver=solver, ruin=ruin, model=model, preset=preset, device=device, threads=threads, chains=chains,
         settings=parse_changes(changes or []),
     )  # fmt: skip
-    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet)
+    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet, page)
     with Solver(request) as opened:
         if file.suffix.lower() == ".npz" and index is None:
-            for name, given in (("--init", init), ("--plot", plot)):
+            for name, given in (("--init", init), ("--plot", plot), ("--watch", page or None)):
                 if given is not None:
                     raise NdsError(f"{name} is for one instance: choose one of the set by --index")
             _solve_set(opened, task, read_set(file, round_), Folder(out, json), together)
@@ -137,6 +141,7 @@ class _Task:
     seed: int
     limit_line: str
     quiet: bool
+    page: bool  #: whether a page shows the search
 
     def tell(self, text: str) -> None:
         """Print a line, unless the command is quiet."""
@@ -158,12 +163,16 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
     task.tell(headline(problem, task.rounding))
     task.tell(plan_line(opened.plan, solver.request, _model_name(opened)))
     task.tell(task.limit_line)
-    with Interrupts() as interrupts:
+    file, limits = str(task.file), task.limits
+    with Interrupts() as interrupts, page_of(problem, file, limits, task.seed, wanted=task.page) as page:
         try:
             with task.watched(interrupts, problem) as callback:
-                result = solver.solve(problem, seed=task.seed, init=start, callback=callback, **task.limits)
+                callbacks = callback if page is None else _both(callback, page)
+                result = solver.solve(problem, seed=task.seed, init=start, callback=callbacks, **limits)
         except InstanceError as refused:
             raise refused.located(str(init)) if refused.field == "init" else refused from None
+        if page is not None:
+            page.finish(result)
         written, error = files.write(result)
         if task.quiet:
             say(plain_number(result.cost))
@@ -171,10 +180,19 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
             print_facts(_facts(result))
             if written:
                 say(f"wrote {', '.join(map(str, written))}")
+        keep_open(page, interrupts)
     if error is not None:
         raise error
     if result.stopped == "interrupted":
         raise typer.Exit(interrupts.exit_code)
+
+
+def _both(first: Callback, second: Callback) -> Callback:
+    def call(progress: Progress) -> None:
+        first(progress)
+        second(progress)
+
+    return call
 
 
 def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder: Folder, together: int) -> None:

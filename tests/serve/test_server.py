@@ -1,0 +1,149 @@
+"""The command over real sockets: killed and restarted, slow clients, `nds solve --watch`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+from typer.testing import CliRunner
+
+import ndsvrp
+from ndsvrp.cli import app
+from ndsvrp.serve import watch
+from serve.conftest import LIB
+
+INSTANCE = LIB / "X/X-n106-k14.vrp"
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    """Start `nds …` and return the process and the address that it prints."""
+    children = []
+
+    def run(*args: object) -> tuple[subprocess.Popen[str], str]:
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": "1"}
+        child = subprocess.Popen(
+            [sys.executable, "-m", "ndsvrp", *map(str, args)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
+        )  # fmt: skip
+        children.append(child)
+        assert child.stdout is not None
+        for line in child.stdout:
+            if match := re.search(r"http://\S+", line):
+                return child, match[0]
+        raise AssertionError("no address")
+
+    yield run
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+def ask(address: str, path: str, body: bytes | None = None) -> Any:
+    for _ in range(100):
+        try:
+            with urlopen(Request(f"{address}api/{path}", data=body)) as answer:
+                return json.loads(answer.read())
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+        except OSError as error:
+            if not isinstance(getattr(error, "reason", None), ConnectionRefusedError):
+                raise
+            time.sleep(0.05)
+    raise AssertionError("the service does not answer")
+
+
+def until(address: str, path: str, wanted: Callable[[Any], bool]) -> Any:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        if wanted(answer := ask(address, path)):
+            return answer
+        time.sleep(0.03)
+    raise AssertionError(answer)
+
+
+@pytest.mark.slow
+def test_killed_and_restarted(start, tmp_path: Path) -> None:
+    options = ("serve", "--port", 0, "--database", tmp_path / "jobs.sqlite", "--workers", 1, "--device", "cpu")
+    child, address = start(*options)
+    body = INSTANCE.read_bytes()
+    ids = [ask(address, f"jobs?name={name}.vrp&time=0.5&seed=1", body)["id"] for name in "ab"]
+    until(address, f"jobs/{ids[0]}", lambda job: job["cost"] is not None)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child, address = start(*options)
+    jobs = [until(address, f"jobs/{job}", lambda job: job["finished"] is not None) for job in ids]
+    assert [(job["state"], job["attempts"]) for job in jobs] == [("done", 2), ("done", 1)]
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(10) in (0, -signal.SIGTERM, 143)
+
+
+@pytest.mark.slow
+def test_a_slow_client_is_disconnected(start, tmp_path: Path) -> None:
+    _, address = start("serve", "--port", 0, "--database", tmp_path / "jobs.sqlite", "--body-seconds", 0.5)
+    ask(address, "limits")
+    port = int(address.split(":")[-1].strip("/"))
+    head = b"POST /api/jobs?name=a.vrp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\nNAME"
+    with socket.create_connection(("127.0.0.1", port)) as slow, socket.create_connection(("127.0.0.1", port)) as silent:
+        slow.sendall(head)
+        silent.sendall(b"GET /api/jobs HTT")
+        slow.settimeout(20)
+        silent.settimeout(20)
+        answer = b""
+        while part := slow.recv(4096):
+            answer += part
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert silent.recv(4096) == b""
+    assert ask(address, "jobs") == []
+
+
+@pytest.mark.slow
+def test_watch_shows_one_search(start) -> None:
+    child, address = start("solve", INSTANCE, "--time", 1.5, "--seed", 1, "--watch")
+    assert ask(address, "limits")["accepts"] is False
+    (job,) = ask(address, "jobs")
+    assert (job["name"], job["state"], job["options"]["time"]) == ("X-n106-k14", "running", 1.5)
+    until(address, f"jobs/{job['id']}", lambda job: job["cost"] is not None)
+    with urlopen(f"{address}api/jobs/{job['id']}/events") as events:
+        text = events.read().decode()
+    end = json.loads(text.strip().splitlines()[-1].removeprefix("data: "))
+    assert (end["state"], end["forms"]) == ("done", ["sol", "json"])
+    output, _ = child.communicate(timeout=20)
+    assert f"cost        {end['cost']:,.0f}\n" in output
+    assert child.returncode == 0
+
+
+def test_watch_needs_one_instance() -> None:
+    answer = CliRunner().invoke(app, ["solve", str(LIB.parent / "sets/cvrp100.npz"), "--watch"], prog_name="nds")
+    assert answer.exit_code == 2
+    assert "--watch is for one instance" in answer.output
+
+
+def test_a_search_that_fails_is_shown() -> None:
+    """The page of a search without a feasible solution states the reason."""
+    problem = ndsvrp.read(INSTANCE)
+    with watch.Watched(problem, "a.vrp", {"iterations": 10}, 1) as page:
+        page.fail("no feasible solution found")
+        (job,) = ask(page.address, "jobs")
+    assert (job["state"], job["error"]) == ("failed", "no feasible solution found")
+
+
+def test_the_extra_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("ndsvrp.serve.") and name != "ndsvrp.serve.config"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    for command in (["serve"], ["solve", str(INSTANCE), "--watch", "--time", "1"]):
+        answer = CliRunner().invoke(app, command, prog_name="nds")
+        assert answer.exit_code == 2
+        assert "the service needs FastAPI and uvicorn: pip install 'ndsvrp[serve]'" in answer.output
