@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ndsvrp.serve.api import make_app
 from ndsvrp.serve.config import ServeConfig
 from ndsvrp.serve.server import Server, address_of, listen
 from ndsvrp.serve.service import Service
@@ -26,10 +25,10 @@ LINES = "[...document.querySelectorAll('#routes tbody tr')]"
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     database = str(tmp_path_factory.mktemp("page") / "jobs.sqlite")
     config = ServeConfig(port=0, token=TOKEN, database=database, workers=1, threads=1, device="cpu")
-    server, opened = Server(make_app(Service(config, Store(config.database_file))), config), listen(config)
+    server, opened = Server(Service(config, Store(config.database_file))), listen(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
     thread.start()
-    yield address_of(opened, config)
+    yield address_of(opened, config).replace("…", TOKEN)
     server.should_exit = True
     thread.join()
 

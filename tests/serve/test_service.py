@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 
 import pytest
@@ -145,6 +146,22 @@ def test_an_outcome_is_stored_once(tmp_path, cvrp):
         assert store.finish(job["id"], Outcome("done", 1.0, 1, None, {"sol": b"other"}), attempt=1) is None
         assert store.job(job["id"]).cost == job["cost"]
         assert store.content(job["id"], "sol") != b"other"
+
+
+def test_a_database_that_fails_is_reported(tmp_path, cvrp, monkeypatch):
+    with open_client(tmp_path / "jobs.sqlite", workers=1) as client:
+        with monkeypatch.context() as patch:
+
+            def full(*_, **__):
+                raise sqlite3.OperationalError("database or disk is full")
+
+            patch.setattr(client.app.state.service.store, "_keep", full)
+            answer = client.submit(cvrp, name="a.vrp")
+            assert (answer.status_code, answer.json()) == (
+                503, {"error": "the database does not work (database or disk is full)"}
+            )  # fmt: skip
+        assert client.get("/api/jobs").json() == []  # the transaction was undone
+        assert client.ended(client.submit(cvrp, name="a.vrp", iterations=1).json()["id"])["state"] == "done"
 
 
 def test_a_key_makes_a_request_repeatable(client, cvrp, vrptw):

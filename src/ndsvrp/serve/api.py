@@ -1,6 +1,7 @@
 """The HTTP interface: jobs, their course, their results; and the page."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from ndsvrp.errors import NdsError
 from ndsvrp.serve.access import Access
 from ndsvrp.serve.jobs import ENDED, ErrorMessage, Job, JobOptions
 from ndsvrp.serve.outputs import FORMS
-from ndsvrp.serve.service import QueueFullError, Service, TooLargeError
+from ndsvrp.serve.service import INTERNAL, QueueFullError, Service, TooLargeError, logger
 from ndsvrp.serve.store import KeyTakenError
 from ndsvrp.serve.uploads import safe_name
 
@@ -176,6 +177,8 @@ def make_app(service: Service) -> FastAPI:
     app.add_exception_handler(NdsError, _refuse_input)
     app.add_exception_handler(RequestValidationError, _refuse_options)
     app.add_exception_handler(HTTPException, _refuse)
+    app.add_exception_handler(sqlite3.Error, _fail)
+    app.add_exception_handler(Exception, _fail)
     app.include_router(router)
     app.mount("/page", StaticFiles(directory=PAGE))
 
@@ -196,6 +199,14 @@ async def _refuse_options(_: Request, error: Exception) -> JSONResponse:
     first = cast(RequestValidationError, error).errors()[0]
     name = first["loc"][-1] if first["loc"] else "request"
     return JSONResponse({"error": f"{name}: {first['msg']}"}, 400)
+
+
+async def _fail(_: Request, error: Exception) -> JSONResponse:
+    """A full disk is the operator's to mend; anything else is a bug. Both are in the log."""
+    if isinstance(error, sqlite3.Error):
+        logger.error("the database: %s", error)
+        return JSONResponse({"error": f"the database does not work ({error})"}, 503)
+    return JSONResponse({"error": INTERNAL}, 500)
 
 
 async def _refuse(_: Request, error: Exception) -> JSONResponse:

@@ -29,6 +29,7 @@ class Live:
         self.progress: bytes | None = None  #: JSON
         self.job: bytes | None = None  #: JSON of the job
         self.ended = False
+        self.closed = False  #: whether the service stops before the search ends
         self.changed = Signal()
 
     def begin_again(self) -> None:
@@ -64,6 +65,7 @@ class Live:
                 yield event("progress", progress)
             if self.ended:
                 yield event("end", self.job or b"{}")
+            if self.ended or self.closed:
                 return
             try:
                 async with asyncio.timeout(HEARTBEAT):

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ndsvrp.errors import NdsError
@@ -19,6 +19,7 @@ from ndsvrp.serve.store import Store
 KEEP_ALIVE = 15  # seconds that an idle connection stays open
 LAST = 3  # seconds for requests in progress when the service ends
 BACKLOG = 1024
+SWITCH = 0.0005  # seconds after which a thread that reads an instance lets others answer; Python's default is 0.005
 
 
 class GuardedProtocol(H11Protocol):
@@ -58,25 +59,32 @@ class GuardedProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server for one application."""
+    """A server for one service."""
 
-    def __init__(self, app: FastAPI, config: ServeConfig) -> None:
+    def __init__(self, service: Service) -> None:
+        self.service, config = service, service.config
         protocol = type("Protocol", (GuardedProtocol,), {"head_seconds": config.body_seconds})
         super().__init__(
             uvicorn.Config(
-                app, http=protocol, ws="none", loop="asyncio", log_level="warning", access_log=False,
+                make_app(service), http=protocol, ws="none", loop="asyncio", log_level="warning", access_log=False,
                 limit_concurrency=config.connections, timeout_keep_alive=KEEP_ALIVE, backlog=BACKLOG,
                 timeout_graceful_shutdown=LAST, server_header=False, h11_max_incomplete_event_size=16 * 2**10,
             )
         )  # fmt: skip
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # warnings about requests that were refused
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams of events, which would last as long as their jobs, and then everything."""
+        self.service.end_streams()
+        await super().shutdown(sockets)
+
 
 def listen(config: ServeConfig) -> socket.socket:
     """Return a listening socket, or raise with the reason in one line."""
     try:
         family = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM)[0][0]
-        opened = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio sends without delay (TCP_NODELAY) only if the socket names its protocol
+        opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((config.host, config.port))
     except OSError as error:
@@ -85,14 +93,15 @@ def listen(config: ServeConfig) -> socket.socket:
 
 
 def address_of(opened: socket.socket, config: ServeConfig) -> str:
-    """Return the address of the page."""
+    """Return the address of the page, without the token."""
     host, port = opened.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/" + (f"#token={config.token}" if config.token else "")
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/" + ("#token=…" if config.token else "")
 
 
 def serve(config: ServeConfig, tell: Callable[[str], None]) -> None:
     """Run the service until Ctrl-C or SIGTERM; `tell` gets its address."""
     opened = listen(config)
     store = Store(config.database_file)
+    sys.setswitchinterval(SWITCH)
     tell(address_of(opened, config))
-    Server(make_app(Service(config, store)), config).run(sockets=[opened])
+    Server(Service(config, store)).run(sockets=[opened])

@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from ndsvrp.errors import NdsError
-from ndsvrp.io.result import json_bytes
 from ndsvrp.search.planning import plan
 from ndsvrp.serve.config import ServeConfig
 from ndsvrp.serve.jobs import ENDED, Job, JobOptions
@@ -20,6 +20,8 @@ from ndsvrp.serve.uploads import Upload, drawing
 from ndsvrp.serve.worker import Found, Task
 
 READERS = 2  # instances that are read at the same time, which bounds memory
+PAUSE = 1.0  # seconds after an error inside the service
+INTERNAL = "an error inside the service, see its log"
 TIDY = 100  # ended jobs between two deletions of the oldest
 
 logger = logging.getLogger("ndsvrp.serve")
@@ -130,6 +132,12 @@ class Service:
             async for event in events:
                 yield event
 
+    def end_streams(self) -> None:
+        """End all streams of events: the service is about to stop."""
+        for live in self.live.values():
+            live.closed = True
+            live.changed.send()
+
     def follow(self, live: Live, news: Report | Found) -> None:
         """Add news of a search to its course."""
         if isinstance(news, Report):
@@ -161,28 +169,35 @@ class Service:
         problem = Upload(body, options.name, options.round, options.index).read()
         if problem.customers > self.config.max_customers:
             raise TooLargeError(f"{problem.customers:,} customers are above the limit of {self.config.max_customers:,}")
-        plan(problem, options.request(self.config))  # refuses impossible requests now
+        if options.solver != "auto" or options.ruin is not None:
+            plan(problem, options.request(self.config))  # refuses impossible requests now
         drawn = drawing(problem)
         known = None if drawn["best_known"] is None else drawn["best_known"]["cost"]
-        return NewJob(options, body, problem.name, drawn["variant"], problem.customers, known, json_bytes(drawn))
+        return NewJob(
+            options, body, problem.name, drawn["variant"], problem.customers, known, json.dumps(drawn).encode()
+        )
 
     def _with_incumbent(self, job: Job) -> Job:
         live = self.live.get(job.id)
         return job if live is None or live.cost is None else job.model_copy(update={"cost": live.cost})
 
     async def _serve(self) -> None:
-        """Run one job after the other."""
+        """Run one job after the other, whatever happens to them or to the database."""
         while True:
-            added = self._added.next
-            taken = await self.ask(self.store.take)
-            if taken is None:
-                await added.wait()
-                continue
             try:
-                await self._run(*taken)
+                added = self._added.next
+                taken = await self.ask(self.store.take)
+                if taken is None:
+                    await added.wait()
+                    continue
+                try:
+                    await self._run(*taken)
+                except Exception:
+                    await self.end(taken[0], Outcome("failed", error=INTERNAL))
+                    raise
             except Exception:
-                logger.exception("job %s", taken[0].id)
-                await self.end(taken[0], Outcome("failed", error="an error inside the service, see its log"))
+                logger.exception("a job failed inside the service")
+                await asyncio.sleep(PAUSE)
 
     async def _run(self, job: Job, body: bytes) -> None:
         loop, options = asyncio.get_running_loop(), JobOptions(**job.options)

@@ -227,10 +227,11 @@ class Store:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database
+                self._database.execute("COMMIT")  # fails if the disk is full
             except BaseException:
-                self._database.execute("ROLLBACK")
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
 
 
 def _as_job(row: tuple[Any, ...]) -> Job:

@@ -1,15 +1,14 @@
 """The page for one search of this process: `nds solve --watch`."""
 
 import asyncio
+import json
 import threading
 import time
 from typing import Any, Self
 
-from ndsvrp.io.result import json_bytes
 from ndsvrp.problem import Problem
 from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.stopping import Limits
-from ndsvrp.serve.api import make_app
 from ndsvrp.serve.config import ServeConfig
 from ndsvrp.serve.jobs import JobOptions
 from ndsvrp.serve.live import Live
@@ -34,13 +33,13 @@ class Watched:
         options = JobOptions.model_construct(name=file, seed=seed, **given)  # not from a client: no limits
         drawn = drawing(problem)
         known = None if drawn["best_known"] is None else drawn["best_known"]["cost"]
-        new = NewJob(options, b"", problem.name, drawn["variant"], problem.customers, known, json_bytes(drawn))
+        new = NewJob(options, b"", problem.name, drawn["variant"], problem.customers, known, json.dumps(drawn).encode())
         self._job, _ = self._store.add(new, state="running")
         self._service = Service(config, self._store, accepts=False)
         self._live = self._service.live[self._job.id] = Live()
         self._live.job = self._job.model_dump_json().encode()
         self._reporter = Reporter(problem, self._tell)
-        self._server = Server(make_app(self._service), config)
+        self._server = Server(self._service)
         self._socket = listen(config)
         self.address = address_of(self._socket, config)  #: of the page
         self._thread = threading.Thread(target=self._run, daemon=True)

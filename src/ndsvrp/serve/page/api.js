@@ -19,7 +19,7 @@ export async function request(path, options = {}) {
   try {
     text = (await answer.json()).error ?? text;
   } catch { /* not from the service */ }
-  if (answer.status === 401) text = "This service needs a token: open the address that it printed at its start.";
+  if (answer.status === 401) text = "This service needs a token: open this address with #token=… at its end.";
   const error = new Error(text);
   error.status = answer.status;
   throw error;
