@@ -61,7 +61,7 @@ BODY = {"content": {"application/octet-stream": {"schema": {"type": "string", "f
 
 
 @router.get("/limits", summary="What the service accepts")
-async def limits(service: Serving) -> Limits:  # noqa: D103
+async def limits(service: Serving) -> Limits:
     config = service.config
     return Limits(
         version=__version__, accepts=service.accepts, customers=config.max_customers, seconds=config.max_seconds,
@@ -84,28 +84,28 @@ async def submit(
 
 
 @router.get("/jobs", summary="The newest jobs")
-async def jobs(service: Serving, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> list[Job]:  # noqa: D103
+async def jobs(service: Serving, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> list[Job]:
     return await service.jobs(limit)
 
 
 @router.get("/jobs/{identifier}", summary="A job")
-async def job(job: Named) -> Job:  # noqa: D103
+async def job(job: Named) -> Job:
     return job
 
 
 @router.post("/jobs/{identifier}/cancel", summary="End a job; the best solution so far is kept")
-async def cancel(job: Named, service: Serving) -> Job:  # noqa: D103
+async def cancel(job: Named, service: Serving) -> Job:
     return await service.cancel(job.id) or job
 
 
 @router.delete("/jobs/{identifier}", status_code=204, summary="Delete a job that has ended")
-async def delete(job: Named, service: Serving) -> None:  # noqa: D103
+async def delete(job: Named, service: Serving) -> None:
     if not await service.ask(service.store.delete, job.id):
         raise HTTPException(409, "the job has not ended: cancel it first")
 
 
 @router.get("/jobs/{identifier}/problem", summary="What the page draws of the problem")
-async def problem(job: Named, service: Serving) -> Response:  # noqa: D103
+async def problem(job: Named, service: Serving) -> Response:
     return Response(await service.ask(service.store.content, job.id, "drawing"), media_type="application/json")
 
 

@@ -42,10 +42,9 @@ class JobOptions(BaseModel):
         time = default if self.time is None else self.time
         return {"time": time, "iterations": self.iterations, "patience": self.patience, "target": self.target}
 
-    def request(self, config: ServeConfig) -> Request:
+    def request(self, device: str) -> Request:
         """Return what the search is asked for. Models are not named by clients: a name can be a path."""
-        threads = None if config.device == "cuda" else config.threads_each
-        return Request(solver=self.solver, ruin=self.ruin, device=config.device, threads=threads)
+        return Request(solver=self.solver, ruin=self.ruin, device=device)
 
 
 class Job(BaseModel):

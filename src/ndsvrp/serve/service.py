@@ -170,7 +170,7 @@ class Service:
         if problem.customers > self.config.max_customers:
             raise TooLargeError(f"{problem.customers:,} customers are above the limit of {self.config.max_customers:,}")
         if options.solver != "auto" or options.ruin is not None:
-            plan(problem, options.request(self.config))  # refuses impossible requests now
+            plan(problem, options.request("cpu"))  # refuses impossible requests now, without a look for a GPU
         drawn = drawing(problem)
         known = None if drawn["best_known"] is None else drawn["best_known"]["cost"]
         return NewJob(
@@ -206,7 +206,8 @@ class Service:
         live.job = job.model_dump_json().encode()
         live.changed.send()
         upload = Upload(body, options.name, options.round, options.index)
-        task = Task(upload, options.request(self.config), options.limits(self.config), options.seed)
+        request, threads = options.request(self.config.device), self.config.threads_each
+        task = Task(upload, request, threads, options.limits(self.config), options.seed)
 
         seconds = task.limits.get("time") or self.config.max_seconds
 

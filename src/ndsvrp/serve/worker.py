@@ -5,9 +5,10 @@ import os
 import signal
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
+from ndsvrp.engine import device
 from ndsvrp.errors import NdsError
 from ndsvrp.search.planning import Request
 from ndsvrp.search.result import Result
@@ -27,6 +28,7 @@ class Task:
 
     upload: Upload
     request: Request
+    threads: int  #: on a CPU
     limits: Limits
     seed: int
 
@@ -77,7 +79,10 @@ def _search(pipe: Connection, task: Task, stopped: threading.Event) -> Found | R
     try:
         problem = task.upload.read()
         reporter = Reporter(problem, pipe.send, stopped.is_set)
-        with Solver(task.request) as solver:
+        request = task.request
+        if request.device == "cpu" or (request.device == "auto" and not device.available()):
+            request = replace(request, threads=task.threads)  # would choose the CPU where there is a GPU
+        with Solver(request) as solver:
             return Found.of(solver.solve(problem, seed=task.seed, callback=reporter, **task.limits))
     except NdsError as error:
         return Refused(str(error))
