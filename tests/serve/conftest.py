@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from starlette.testclient import TestClient
 
 from ndsvrp.serve.api import make_app
 from ndsvrp.serve.config import ServeConfig
+from ndsvrp.serve.server import Server, address_of, listen
 from ndsvrp.serve.service import Service
 from ndsvrp.serve.store import Store
 
@@ -51,6 +54,20 @@ class Client(TestClient):
 def open_client(database: Path, **settings: Any) -> Client:
     config = ServeConfig(database=str(database), **{"workers": 2, "threads": 1, "device": "cpu", **settings})
     return Client(make_app(Service(config, Store(config.database_file))), headers=HEADERS)
+
+
+@contextmanager
+def serving(database: Path, **settings: Any) -> Iterator[str]:
+    """Serve over a socket, in a thread; gives the address."""
+    config = ServeConfig(port=0, database=str(database), workers=1, threads=1, device="cpu", **settings)
+    server, opened = Server(Service(config, Store(config.database_file))), listen(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
+    thread.start()
+    try:
+        yield address_of(opened, config)
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ndsvrp.serve.config import ServeConfig
-from ndsvrp.serve.server import Server, address_of, listen
-from ndsvrp.serve.service import Service
-from ndsvrp.serve.store import Store
 from serve.browser import CHROMIUM, Browser
-from serve.conftest import LIB
+from serve.conftest import LIB, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")]
 
@@ -23,14 +18,8 @@ LINES = "[...document.querySelectorAll('#routes tbody tr')]"
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    database = str(tmp_path_factory.mktemp("page") / "jobs.sqlite")
-    config = ServeConfig(port=0, token=TOKEN, database=database, workers=1, threads=1, device="cpu")
-    server, opened = Server(Service(config, Store(config.database_file))), listen(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
-    thread.start()
-    yield address_of(opened, config).replace("…", TOKEN)
-    server.should_exit = True
-    thread.join()
+    with serving(tmp_path_factory.mktemp("page") / "jobs.sqlite", token=TOKEN) as address:
+        yield address.replace("…", TOKEN)
 
 
 @pytest.fixture(scope="module")

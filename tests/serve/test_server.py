@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -20,9 +21,13 @@ from typer.testing import CliRunner
 
 import ndsvrp
 from ndsvrp.cli import app
+from ndsvrp.records import describe
 from ndsvrp.serve import watch
-from serve.conftest import LIB
+from ndsvrp.serve.config import ServeConfig
+from serve.conftest import LIB, serving
 
+ROOT = Path(__file__).parents[2]
+SERVICE_PAGE = ROOT / "docs/service.md"
 INSTANCE = LIB / "X/X-n106-k14.vrp"
 
 
@@ -51,17 +56,8 @@ def start() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
 
 
 def ask(address: str, path: str, body: bytes | None = None) -> Any:
-    for _ in range(100):
-        try:
-            with urlopen(Request(f"{address}api/{path}", data=body)) as answer:
-                return json.loads(answer.read())
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-        except OSError as error:
-            if not isinstance(getattr(error, "reason", None), ConnectionRefusedError):
-                raise
-            time.sleep(0.05)
-    raise AssertionError("the service does not answer")
+    with urlopen(Request(f"{address}api/{path}", data=body)) as answer:
+        return json.loads(answer.read())
 
 
 def until(address: str, path: str, wanted: Callable[[Any], bool]) -> Any:
@@ -147,3 +143,21 @@ def test_the_extra_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) ->
         answer = CliRunner().invoke(app, command, prog_name="nds")
         assert answer.exit_code == 2
         assert "the service needs FastAPI and uvicorn: pip install 'ndsvrp[serve]'" in answer.output
+
+
+def test_the_documentation_lists_every_setting() -> None:
+    for name, default, sentence in describe(ServeConfig):
+        shown = (f"{default:g}" if isinstance(default, float) else default) or "–"
+        shown = 0 if default == 0 else shown
+        assert f"| `--{name.replace('_', '-')}` | {shown} | {sentence} |" in SERVICE_PAGE.read_text(), name
+
+
+@pytest.mark.slow
+def test_the_example_of_the_documentation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As it is written, but for the port and the seconds."""
+    (example,) = re.findall(r"```python\n(.*?)```", SERVICE_PAGE.read_text(), re.DOTALL)
+    with serving(tmp_path / "jobs.sqlite") as address, contextlib.chdir(ROOT):
+        exec(example.replace("http://127.0.0.1:8765/", address).replace("time=2", "time=0.5"), {})
+    output = capsys.readouterr().out
+    costs = [float(cost) for cost in re.findall(r"^ +[\d.]+ s  ([\d.]+)$", output, re.MULTILINE)]
+    assert float(output.split("Cost: ")[1]) == costs[-1]

@@ -44,8 +44,9 @@ def test_a_job_from_file_to_result(client, cvrp, tmp_path):
     last = [data for kind, data in events if kind == "incumbent"][-1]
     assert [tuple(route["stops"]) for route in last["routes"]] == list(solution.routes)
     replayed = client.events(job["id"])
-    assert [kind for kind, _ in replayed] == ["points", "incumbent", "end"]
-    assert (replayed[1][1], replayed[2][1]) == (last, end)
+    assert [kind for kind, _ in replayed] == ["points", "incumbent", "progress", "end"]
+    assert (replayed[1][1], replayed[3][1]) == (last, end)
+    assert (replayed[2][1]["iteration"], replayed[2][1]["reconstructions"]) == (5, alone.reconstructions)
 
 
 def test_timelines_state_the_published_schedule(client, vrptw):

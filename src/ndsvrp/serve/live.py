@@ -43,8 +43,8 @@ class Live:
 
     def view(self) -> bytes:
         """Return all of it as JSON, as it is kept after the end."""
-        points = json.dumps(self.points).encode()
-        return b'{"points": ' + points + b', "incumbent": ' + (self.incumbent or b"null") + b"}"
+        parts = {"points": json.dumps(self.points).encode(), "incumbent": self.incumbent, "progress": self.progress}
+        return b"{" + b", ".join(b'"%s": %s' % (name.encode(), data or b"null") for name, data in parts.items()) + b"}"
 
     async def follow(self) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events until the search has ended."""
@@ -77,11 +77,7 @@ class Live:
 def replay(view: bytes | None, job: bytes) -> bytes:
     """Return the events of a search that has ended."""
     stored: dict[str, Any] = {} if view is None else json.loads(view)
-    parts = []
-    if stored.get("points"):
-        parts.append(event("points", json.dumps(stored["points"]).encode()))
-    if stored.get("incumbent"):
-        parts.append(event("incumbent", json.dumps(stored["incumbent"]).encode()))
+    parts = [event(kind, json.dumps(data).encode()) for kind, data in stored.items() if data]
     return b"".join([*parts, event("end", job)])
 
 

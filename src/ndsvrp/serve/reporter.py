@@ -48,19 +48,21 @@ class Reporter:
             (solution,) = progress.incumbents()
             report = check(self.problem, solution)
             view = json.dumps(plain(incumbent_view(self.problem, solution, report)), separators=(",", ":")).encode()
-            self.send(Report(self._describe(progress), (round(seconds, 3), progress.iteration, report.cost), view))
+            self.send(Report(describe(progress), (round(seconds, 3), progress.iteration, report.cost), view))
             spent = time.perf_counter() - began
             self._next = seconds + max(SOONEST, spent / SHARE, GROWTH * seconds)
             self._next_progress = seconds + PACE
         elif seconds >= self._next_progress:
-            self.send(Report(self._describe(progress)))
+            self.send(Report(describe(progress)))
             self._next_progress = seconds + PACE
 
-    def _describe(self, progress: Progress) -> bytes:
-        return json.dumps(
-            {
-                "seconds": round(progress.seconds, 3), "iteration": progress.iteration,
-                "temperature": float(f"{progress.temperature:.4g}"), "reconstructions": progress.reconstructions,
-                "unserved": progress.unserved,
-            }
-        ).encode()  # fmt: skip
+
+def describe(progress: Progress) -> bytes:
+    """Return progress as JSON; without the cost, which `check` has not seen."""
+    return json.dumps(
+        {
+            "seconds": round(progress.seconds, 3), "iteration": progress.iteration,
+            "temperature": float(f"{progress.temperature:.4g}"), "reconstructions": progress.reconstructions,
+            "unserved": progress.unserved,
+        }
+    ).encode()  # fmt: skip

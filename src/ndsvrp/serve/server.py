@@ -87,6 +87,7 @@ def listen(config: ServeConfig) -> socket.socket:
         opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((config.host, config.port))
+        opened.listen(BACKLOG)  # whoever connects before the service is ready waits
     except OSError as error:
         raise NdsError(f"cannot listen on {config.host} port {config.port} ({error.strerror})") from None
     return opened

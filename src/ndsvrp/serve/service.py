@@ -146,7 +146,7 @@ class Service:
                 live.points.append(news.point)
                 live.incumbent = news.incumbent
         else:
-            live.incumbent = news.view
+            live.incumbent, live.progress = news.view, news.progress
             if live.cost is None or news.cost < live.cost:
                 live.points.append((round(news.seconds, 3), news.iterations, news.cost))
         live.changed.send()

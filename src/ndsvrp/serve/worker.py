@@ -11,11 +11,11 @@ from multiprocessing.connection import Connection
 from ndsvrp.engine import device
 from ndsvrp.errors import NdsError
 from ndsvrp.search.planning import Request
-from ndsvrp.search.result import Result
+from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.solver import Solver
 from ndsvrp.search.stopping import Limits
 from ndsvrp.serve.outputs import contents_of, view_of
-from ndsvrp.serve.reporter import Reporter
+from ndsvrp.serve.reporter import Reporter, describe
 from ndsvrp.serve.uploads import Upload
 
 NICENESS = 5  # searches give way to the service, which must answer at once
@@ -43,14 +43,16 @@ class Found:
     seconds: float
     iterations: int
     view: bytes  #: JSON for the page
+    progress: bytes  #: the last one, JSON
     contents: dict[str, bytes]
 
     @classmethod
     def of(cls, result: Result) -> "Found":
         """Return a checked result in every form."""
+        progress = Progress(result.iterations, result.seconds, result.cost, 0.0, result.reconstructions, 0)
         return cls(
             result.stopped, result.cost, len(result.solution.routes), result.seconds, result.iterations,
-            view_of(result), contents_of(result),
+            view_of(result), describe(progress), contents_of(result),
         )  # fmt: skip
 
 

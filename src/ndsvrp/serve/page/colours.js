@@ -1,9 +1,11 @@
 // Colours of routes. A route keeps its colour while its customers change.
 
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
 /** Return colour number i: hues advance by the golden angle, lightness alternates, as in the pictures of ndsvrp.plot. */
 export function colour(i) {
-  const lightness = [0.58, 0.7, 0.48][i % 3], chroma = [0.15, 0.13, 0.12][i % 3];
-  return `oklch(${lightness} ${chroma} ${(255 + 137.50776 * i) % 360})`;
+  const lightness = [0.58, 0.7, 0.48][i % 3] + (dark.matches ? 0.14 : 0), chroma = [0.15, 0.13, 0.12][i % 3];
+  return `oklch(${lightness.toFixed(2)} ${chroma} ${(255 + 137.50776 * i) % 360})`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { decimalsOf, number, short, svg, ticks, xy } from "./format.js";
 
 const SETTLED = 0.06; // share of the elapsed time after which costs decide about the axis
 const NEAR = 0.05; // largest height of the axis, as a share of the best cost
-const LEAST = 0.002; // smallest height of the axis, as a share of the best cost
+const LEAST = 0.0005; // smallest height of the axis, as a share of the best cost
 
 export class CostCurve {
   constructor(parent) {
@@ -72,7 +72,8 @@ export class CostCurve {
       const at = y(this.known.cost);
       picture.append(svg("line", { class: "known", x1: left, x2: right, y1: at, y2: at }));
       const text = `best known ${number(this.known.cost, this.decimals)}`;
-      picture.append(svg("text", { class: "known", x: right - 4, y: at - 5, "text-anchor": "end" }, text));
+      const close = at > y(best) + 1 && at < y(best) + 18; // no room between the line and the curve
+      picture.append(svg("text", { class: "known", x: right - 4, y: close ? at + 12 : at - 5, "text-anchor": "end" }, text));
     }
   }
 

@@ -105,7 +105,7 @@ export class RouteMap {
 
   paintRoute(pen, index) {
     const stops = this.routes[index].stops, isSelected = index === this.selected;
-    const dim = this.selected !== null && !isSelected ? 0.22 : 1, n = this.places.length;
+    const dim = this.selected !== null && !isSelected ? 0.28 : 1, n = this.places.length;
     pen.strokeStyle = colour(this.numbers[index]);
     pen.lineJoin = "round";
     pen.lineWidth = isSelected ? 3.2 : n > 2000 ? 1 : 1.7;

@@ -4,7 +4,7 @@ import { colour } from "./colours.js";
 import { element, number, short } from "./format.js";
 import { times } from "./timeline.js";
 
-/** Fill the table; `select` is called with the index of a route that is clicked. */
+/** Fill the table and return its rows; `select` is called with the index of a route that is clicked. */
 export function fillRoutes(table, problem, routes, numbers, selected, select) {
   const timed = Boolean(problem.windows);
   const titles = ["route", "stops", "load", "distance", ...(timed ? ["back at"] : [])];
@@ -31,4 +31,5 @@ export function fillRoutes(table, problem, routes, numbers, selected, select) {
     return row;
   });
   table.tBodies[0].replaceChildren(...rows);
+  return rows;
 }

@@ -164,7 +164,8 @@ export class JobView {
   fill() {
     this.filled = performance.now();
     const routes = this.incumbent?.routes ?? [];
-    fillRoutes(part("routes").querySelector("table"), this.problem, routes, this.numbers, this.selected, (index) => this.select(index));
+    const table = part("routes").querySelector("table");
+    this.rows = fillRoutes(table, this.problem, routes, this.numbers, this.selected, (index) => this.select(index));
     this.drawTimeline();
   }
 
@@ -173,6 +174,7 @@ export class JobView {
     this.selectedNumber = index === null ? null : this.numbers[index];
     this.map.select(index);
     this.fill();
+    this.rows[index]?.scrollIntoView({ block: "nearest" });
   }
 
   drawTimeline() {
