@@ -114,6 +114,20 @@ def test_iterations() -> None:
     assert result.trace[-1].cost == pytest.approx(result.cost, rel=1e-6)
 
 
+def test_incumbents_in_the_callback() -> None:
+    problem, costs = uniform(30, metric="exact"), []
+
+    def note(progress: Progress) -> None:
+        (incumbent,) = progress.incumbents()
+        report = check(problem, incumbent)
+        costs.append((report.cost, progress.best, report.feasible))
+
+    result = solve(problem, iterations=4, seed=1, chains=2, rollouts=20, callback=note)
+    assert len(costs) == 5
+    assert all(checked == pytest.approx(best, rel=1e-9) and feasible for checked, best, feasible in costs)
+    assert costs[-1][0] == result.cost
+
+
 def test_target() -> None:
     problem = uniform(40, metric="exact")
     good = solve(problem, iterations=30, seed=1).cost
