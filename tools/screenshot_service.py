@@ -15,7 +15,7 @@ from PIL import Image
 
 import ndsvrp
 from serve.browser import Browser
-from serve.conftest import LIB, serving
+from serve.running import LIB, serving
 
 COLOURS = 256  # of a picture: half the size of the file
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from serve.browser import CHROMIUM, Browser
-from serve.conftest import LIB, serving
+from serve.running import LIB, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")]
 

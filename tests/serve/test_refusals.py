@@ -9,7 +9,7 @@ from ndsvrp.errors import NdsError
 from ndsvrp.serve.config import ServeConfig
 from ndsvrp.serve.store import Store
 from ndsvrp.serve.uploads import safe_name
-from serve.conftest import HEADERS, open_client
+from serve.running import HEADERS, open_client
 
 TOKEN = "0123456789abcdef"
 

@@ -24,7 +24,7 @@ from ndsvrp.cli import app
 from ndsvrp.records import describe
 from ndsvrp.serve import watch
 from ndsvrp.serve.config import ServeConfig
-from serve.conftest import LIB, serving
+from serve.running import LIB, serving
 
 ROOT = Path(__file__).parents[2]
 SERVICE_PAGE = ROOT / "docs/service.md"

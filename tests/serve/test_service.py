@@ -12,7 +12,7 @@ import ndsvrp
 from ndsvrp.io import read, read_solution, write_set
 from ndsvrp.serve import process
 from ndsvrp.serve.store import Outcome
-from serve.conftest import LIB, open_client
+from serve.running import LIB, open_client
 
 
 def test_a_job_from_file_to_result(client, cvrp, tmp_path):
