@@ -11,6 +11,7 @@ import pytest
 import ndsvrp
 from ndsvrp.io import read, read_solution, write_set
 from ndsvrp.serve import process
+from ndsvrp.serve.jobs import Job
 from ndsvrp.serve.store import Outcome
 from serve.running import LIB, open_client
 
@@ -186,6 +187,20 @@ def test_a_search_without_a_solution_fails(client):
     answer = client.get(f"/api/jobs/{end['id']}/result")
     assert answer.status_code == 404
     assert "no feasible solution" in answer.json()["error"]
+
+
+def test_a_job_that_ends_while_it_is_asked_for(client, cvrp):
+    """Its state was read before it ended, and its course is asked for after that."""
+    job = client.submit(cvrp, name="a.vrp", iterations=1).json()
+    end, service = client.ended(job["id"]), client.app.state.service
+    stale = Job(**{**end, "state": "running", "finished": None})
+
+    async def follow() -> list[bytes]:
+        return [event async for event in service.events(stale)]
+
+    kinds = [event.split(b"\n")[0] for event in client.portal.call(follow)]
+    assert kinds == [b"event: points", b"event: incumbent", b"event: progress", b"event: end"]
+    assert service.live == {}
 
 
 def test_waiting_jobs(tmp_path, cvrp):

@@ -46,6 +46,14 @@ class Live:
         parts = {"points": json.dumps(self.points).encode(), "incumbent": self.incumbent, "progress": self.progress}
         return b"{" + b", ".join(b'"%s": %s' % (name.encode(), data or b"null") for name, data in parts.items()) + b"}"
 
+    def restore(self, view: bytes | None) -> None:
+        """Take over what `view` returned, of a search that has ended."""
+        stored: dict[str, Any] = {} if view is None else json.loads(view)
+        self.points = [(seconds, iteration, cost) for seconds, iteration, cost in stored.get("points", [])]
+        self.incumbent, self.progress = (
+            json.dumps(stored[name]).encode() if stored.get(name) else None for name in ("incumbent", "progress")
+        )
+
     async def follow(self) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events until the search has ended."""
         sent, shown, progress, job = 0, None, None, None
@@ -72,13 +80,6 @@ class Live:
                     await changed.wait()
             except TimeoutError:
                 yield b": nothing new\n\n"
-
-
-def replay(view: bytes | None, job: bytes) -> bytes:
-    """Return the events of a search that has ended."""
-    stored: dict[str, Any] = {} if view is None else json.loads(view)
-    parts = [event(kind, json.dumps(data).encode()) for kind, data in stored.items() if data]
-    return b"".join([*parts, event("end", job)])
 
 
 def event(kind: str, data: bytes) -> bytes:

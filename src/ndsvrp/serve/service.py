@@ -12,7 +12,7 @@ from ndsvrp.errors import NdsError
 from ndsvrp.search.planning import plan
 from ndsvrp.serve.config import ServeConfig
 from ndsvrp.serve.jobs import ENDED, Job, JobOptions
-from ndsvrp.serve.live import Live, Signal, replay
+from ndsvrp.serve.live import Live, Signal
 from ndsvrp.serve.process import SearchProcess, warm_up
 from ndsvrp.serve.reporter import Report
 from ndsvrp.serve.store import NewJob, Outcome, Store
@@ -117,17 +117,16 @@ class Service:
     async def events(self, job: Job) -> AsyncIterator[bytes]:
         """Yield the course of a job as server-sent events."""
         live = self.live.get(job.id)
-        if live is None and job.state not in ENDED:
-            live = self.live[job.id] = Live()
-            live.job = job.model_dump_json().encode()
-            again = await self.ask(self.store.job, job.id)  # it may have ended since
-            if again is not None and again.state in ENDED:
-                job, live = again, None
-                self.live.pop(job.id, None)
         if live is None:
-            view = await self.ask(self.store.content, job.id, "view")
-            yield replay(view, job.model_dump_json().encode())
-            return
+            live = Live()
+            live.job = job.model_dump_json().encode()
+            if job.state not in ENDED:
+                self.live[job.id] = live  # others may follow it, too
+            now = await self.ask(self.store.job, job.id)  # it may have ended since
+            if now is None or now.state in ENDED:
+                live.restore(await self.ask(self.store.content, job.id, "view"))
+                self.live.setdefault(job.id, live)
+                await self._tell_end(job.id, now or job)
         async with contextlib.aclosing(live.follow()) as events:
             async for event in events:
                 yield event
