@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ndsvrp import __version__
-from ndsvrp.cli import bench, convert, data, generate, inspect, models, settings, solve, train
+from ndsvrp.cli import bench, convert, data, generate, inspect, models, serve, settings, solve, train
 from ndsvrp.cli.formatting import say
 from ndsvrp.cli.interrupt import exit_on_sigterm
 from ndsvrp.cli.streams import unfailing_streams
@@ -105,6 +105,7 @@ app.command("info")(inspect.info_command)
 app.command("convert")(convert.convert_command)
 app.command("schema")(convert.schema_command)
 app.command("generate")(generate.generate_command)
+app.command("serve")(serve.serve_command)
 app.command("models")(models.models_command)
 app.command("settings")(settings.settings_command)
 app.command("train")(train.train_command)

@@ -32,6 +32,7 @@ from ndsvrp.cli.options import (
 )  # fmt: skip
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Shown, Watch, watch
+from ndsvrp.cli.serve import keep_open, page_of
 from ndsvrp.constraints.base import Facts
 from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
@@ -41,8 +42,9 @@ from ndsvrp.io.files import is_standard
 from ndsvrp.io.folders import instance_files, is_folder
 from ndsvrp.models import Model
 from ndsvrp.problem import Problem
+from ndsvrp.search.control import Callback
 from ndsvrp.search.planning import Plan, Request
-from ndsvrp.search.result import STOPPED, Result
+from ndsvrp.search.result import STOPPED, Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.search.stopping import Limits
@@ -119,6 +121,9 @@ def solve_command(
         Path | None, option("FILE.html", "Write one page with map, routes, times and convergence.", panel=_FILES)
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the cost; one per line for a set.")] = False,
+    page: Annotated[
+        bool, typer.Option("--watch", help="Serve a page on a local port that shows routes and cost while it searches.")
+    ] = False,
 ) -> None:
     """Solve an instance, or every instance of an .npz set or a folder.
 
@@ -140,11 +145,11 @@ def solve_command(
         settings=parse_changes(changes or []),
     )  # fmt: skip
     piped = any(path is not None and is_standard(path) for path in (out, json, report))
-    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet, piped)
+    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet, piped, page)
     with Solver(request) as opened:
         stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
         if index is None and (file.suffix.lower() == ".npz" or is_folder(file)):
-            for name, given in (("--init", init), ("--plot", plot), ("--report", report)):
+            for name, given in (("--init", init), ("--plot", plot), ("--report", report), ("--watch", page or None)):
                 if given is not None:
                     raise NdsError(f"{name} is for one instance: choose one of the set by --index")
             problems = read_set(file, round_, ignore_fields=ignore_field or (), **stated)
@@ -168,6 +173,7 @@ class _Task:
     limit_line: str
     quiet: bool
     piped: bool  #: standard output is for a file: everything else goes to the error stream
+    page: bool  #: whether a page shows the search
 
     def tell(self, text: str) -> None:
         """Print a line, unless the command is quiet."""
@@ -195,16 +201,20 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
     task.tell(headline(problem, task.rounding))
     task.tell(plan_line(opened.plan, solver.request, _model_name(opened)))
     task.tell(task.limit_line)
-    with Interrupts() as interrupts:
+    file, limits = str(task.file), task.limits
+    with Interrupts() as interrupts, page_of(problem, file, limits, task.seed, wanted=task.page) as page:
         try:
             with task.watched(interrupts, [problem]) as callback:
-                result = solver.solve(problem, seed=task.seed, init=start, callback=callback, **task.limits)
+                callbacks = callback if page is None else _both(callback, page)
+                result = solver.solve(problem, seed=task.seed, init=start, callback=callbacks, **limits)
         except InstanceError as refused:
             raise refused.located(str(init)) if refused.field == "init" else refused from None
         except NoSolutionError as partial:
             if partial.result is not None:
                 files.write(partial.result)
             raise
+        if page is not None:
+            page.finish(result)
         written, error = files.write(result)
         if task.quiet:
             say(plain_number(result.cost), error=task.piped)
@@ -212,10 +222,19 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
             print_facts(_facts(result), error=task.piped)
             if written:
                 task.tell(f"wrote {', '.join(map(str, written))}")
+        keep_open(page, interrupts)
     if error is not None:
         raise error
     if result.stopped == "interrupted":
         raise typer.Exit(interrupts.exit_code)
+
+
+def _both(first: Callback, second: Callback) -> Callback:
+    def call(progress: Progress) -> None:
+        first(progress)
+        second(progress)
+
+    return call
 
 
 def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder: Folder, together: int) -> None:

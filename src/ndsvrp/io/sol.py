@@ -52,10 +52,15 @@ def read_solution(path: PathLike) -> tuple[Solution, float | None]:
 
 def write_solution(path: PathLike, solution: Solution, cost: float) -> None:
     """Write a `.sol` file, completely or not at all."""
+    write_atomic(path, solution_bytes(solution, cost))
+
+
+def solution_bytes(solution: Solution, cost: float) -> bytes:
+    """Return the content of a `.sol` file."""
     require_solution("what is written", solution)
     lines = [f"Route #{i}: {' '.join(map(str, route))}".rstrip() for i, route in enumerate(solution.routes, start=1)]
     lines.append(f"Cost: {int(cost) if float(cost).is_integer() else float(cost)}")
-    write_atomic(path, ("\n".join(lines) + "\n").encode())
+    return ("\n".join(lines) + "\n").encode()
 
 
 def matches_cost(written: float, cost: float, metric: Metric) -> bool:
