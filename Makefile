@@ -62,7 +62,7 @@ $(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE) $(FILES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints.txt scikit-build-core nanobind cmake ninja
 	$(BIN)/pip install -q -c constraints.txt --no-build-isolation \
-		--config-settings=cmake.define.NDS_TEAMS=ON -e '.[dev,bench]'
+		--config-settings=cmake.define.NDS_TEAMS=ON -e '.[dev,bench,serve]'
 	@touch $@
 
 clean:

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndsvrp.check import Report, Violation, check
+from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
@@ -75,7 +76,7 @@ def test_float_loads_have_a_millionth_of_slack() -> None:
 def test_customers_are_whole_numbers() -> None:
     assert Solution([np.array([1, 2]), [np.int16(3)], (4,)]).routes == ((1, 2), (3,), (4,))
     assert all(type(c) is int for route in Solution(np.array([[1, 2]])).routes for c in route)
-    with pytest.raises(TypeError):
+    with pytest.raises(NdsError, match="a route a list of customer numbers"):
         Solution([[1.5]])  # type: ignore[list-item]
 
 

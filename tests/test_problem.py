@@ -83,6 +83,23 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "no number of vehicles": ({"vehicles": np.nan}, "vehicles: nan is not a number of vehicles"),
     "endless vehicles": ({"vehicles": np.inf}, "vehicles: inf is not a number of vehicles"),
     "vehicles in words": ({"vehicles": "two"}, "vehicles: two is not a number of vehicles"),
+    "one name": ({"names": "abc"}, "names: must be a list of text, got str"),
+    "too few names": ({"names": ["d", "a"]}, "names: has 2 entries, expected 3 (the depot first)"),
+    "a number as a name": ({"names": ["d", "a", 3]}, "names: 3 is not a name (node 2)"),
+    "blank name": ({"names": ["d", " ", "b"]}, "names: ' ' is not a name (node 1)"),
+    "name twice": ({"names": ["d", "a", "a"]}, "names: 'a' is given to node 1 and to node 2"),
+    "named customer": (
+        {"names": ["d", "a", "b\n"], "demand": [0, 2, 9]},
+        "demand: 9 is above the capacity 5 (customer 2, 'b\\n')",
+    ),
+    "no latitude": (
+        {"geographic": True, "coordinates": [[0, 0], [3, 94], [6, 8]]},
+        "coordinates: 94 is not a latitude in degrees (node 1)",
+    ),
+    "rounded degrees": (
+        {"geographic": True, "metric": "round"},
+        "metric: 'round' rounds lengths in a plane; those between latitudes and longitudes are not rounded",
+    ),
     "unknown metric": (
         {"metric": "manhattan"},
         "metric: unknown 'manhattan' (known: none, round, trunc, dimacs, exact)",

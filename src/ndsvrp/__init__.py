@@ -5,15 +5,17 @@ The top level holds what every other package shares: `Problem` and its constrain
 here are the public API.
 """
 
+import logging
 from importlib.metadata import PackageNotFoundError, version
 
 from ndsvrp import models
 from ndsvrp.check import Report, Violation, check
 from ndsvrp.engine.base import View
-from ndsvrp.errors import CheckpointError, EngineError, InstanceError, NdsError, NoSolutionError
+from ndsvrp.errors import CallbackError, CheckpointError, EngineError, InstanceError, NdsError, NoSolutionError
 from ndsvrp.generate import generate
-from ndsvrp.io import read, read_set, read_solution, write_set, write_solution
+from ndsvrp.io import read, read_set, read_solution, write, write_set, write_solution
 from ndsvrp.metric import Metric
+from ndsvrp.model import Model
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest
 from ndsvrp.search.result import Progress, Result
@@ -27,8 +29,11 @@ try:
 except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0+source"
 
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
 __all__ = [
-    "CheckpointError", "EngineError", "InstanceError", "Metric", "NdsError", "NoSolutionError", "Problem", "Progress",
-    "Report", "Result", "Route", "Ruin", "RuinRequest", "Settings", "Solution", "Solver", "View", "Violation", "check",
-    "generate", "models", "read", "read_set", "read_solution", "solve", "solve_set", "write_set", "write_solution",
+    "CallbackError", "CheckpointError", "EngineError", "InstanceError", "Metric", "Model", "NdsError",
+    "NoSolutionError", "Problem", "Progress", "Report", "Result", "Route", "Ruin", "RuinRequest", "Settings",
+    "Solution", "Solver", "View", "Violation", "check", "generate", "models", "read", "read_set", "read_solution",
+    "solve", "solve_set", "write", "write_set", "write_solution",
 ]  # fmt: skip

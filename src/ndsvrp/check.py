@@ -3,16 +3,18 @@
 Plain numpy, sharing no code with the engines. Every solution that the program returns went through `check`.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from math import fsum
+from typing import Any
 
 import numpy as np
 
 from ndsvrp.constraints import Violation, Visits, constraints_of
-from ndsvrp.problem import Problem
-from ndsvrp.solution import Route, Solution
+from ndsvrp.errors import NdsError
+from ndsvrp.problem import Problem, require_problem
+from ndsvrp.solution import Solution, require_solution
 
 __all__ = ["Report", "Violation", "check"]
 
@@ -28,20 +30,28 @@ class Report:
     lost_prizes: float
     violations: tuple[Violation, ...]
     unserved: tuple[int, ...]  #: customers in no route, required or optional
+    page: Callable[[Any], str] | None = field(default=None, compare=False, repr=False)  #: `Result.to_html`
 
     @property
     def feasible(self) -> bool:
         """Whether there are no violations."""
         return not self.violations
 
+    def __call__(self, file: Any = None) -> str:
+        """Return the HTML page of the result that this belongs to, and write it: `result.report("out.html")`."""
+        if self.page is None:
+            raise NdsError("only the report of a Result has a page")
+        return self.page(file)
+
 
 def check(problem: Problem, solution: Solution) -> Report:
     """Return the cost of a solution and everything that it violates, up to a hundred violations."""
-    routes = _known_routes(problem, solution)
+    require_problem("check", problem)
+    require_solution("what is checked", solution)
+    visits, constraints = Visits.of(problem, solution), constraints_of(problem)
     violations = _first(_visits(problem, solution))
-    stops = np.array([0, *(c for route in routes.values() for c in (*route, 0))])
+    stops = visits.stops
     distance = fsum(problem.length(stops[:-1], stops[1:]).tolist())
-    visits, constraints = Visits(routes, stops, len(solution.routes)), constraints_of(problem)
     broken = [violation for constraint in constraints for violation in _first(constraint.violations(problem, visits))]
     violations += sorted(broken, key=lambda violation: violation.route or len(solution.routes) + 1)
     is_unserved = np.ones(len(problem.demand), bool)
@@ -66,12 +76,6 @@ def check(problem: Problem, solution: Solution) -> Report:
 def _first(violations: Iterable[Violation]) -> list[Violation]:
     """Return so many that it is known whether the list of all of them is cut."""
     return list(islice(violations, MOST + 1))
-
-
-def _known_routes(problem: Problem, solution: Solution) -> dict[int, Route]:
-    """Return the routes that are not empty, by number, without unknown customers."""
-    known = (tuple(c for c in route if 1 <= c <= problem.customers) for route in solution.routes)
-    return {number: route for number, route in enumerate(known, start=1) if route}
 
 
 def _visits(problem: Problem, solution: Solution) -> Iterator[Violation]:

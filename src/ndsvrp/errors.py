@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ndsvrp.search.result import Result
+
 
 class NdsError(Exception):
     """Base of all errors that the program raises on purpose; the command prints one line, without a traceback."""
@@ -40,6 +47,14 @@ class NdsWarning(UserWarning):
     """Input that was ignored or changed without an effect on feasibility."""
 
 
+def warn(message: str) -> None:
+    """Warn the user, at the line outside of this package that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndsvrp":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, NdsWarning, stacklevel=level)
+
+
 class EngineError(NdsError):
     """An engine cannot carry out a request: no such device, too little memory, …"""
 
@@ -47,12 +62,28 @@ class EngineError(NdsError):
 class NoSolutionError(NdsError):
     """No feasible solution was found; `unserved` lists the required customers in no route.
 
+    `result` has the best partial solution, with its violations in the report; None if there was no search.
     `preparation`: as that of a `Result`.
     """
 
-    def __init__(self, message: str, unserved: list[int], preparation: float = 0.0) -> None:
+    def __init__(
+        self, message: str, unserved: list[int], preparation: float = 0.0, result: Result | None = None
+    ) -> None:
         super().__init__(message)
-        self.unserved, self.preparation = unserved, preparation
+        self.unserved, self.preparation, self.result = unserved, preparation, result
+
+
+class CallbackError(NdsError):
+    """A callback or stop criterion raised an exception, which is the cause of this error.
+
+    `result` has the best solution so far; for `solve_set`, `results` has those of all problems.
+    """
+
+    def __init__(self, cause: BaseException | None, results: list[Result | NoSolutionError]) -> None:
+        super().__init__(f"the callback raised {type(cause).__name__}: {cause}")
+        self.results = results
+        first = results[0]
+        self.result: Result | None = first.result if isinstance(first, NoSolutionError) else first
 
 
 class CheckpointError(NdsError):

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Never, SupportsFloat, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.constraints import CONSTRAINTS, FIELDS, Field, constraints_of, refuse
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NdsError
+from ndsvrp.geo import haversine
 from ndsvrp.metric import FLOAT_TOLERANCE, Floats, Metric
+from ndsvrp.scope import refuse_keyword
+from ndsvrp.solution import Solution
+from ndsvrp.text import printable
 
 LARGEST = 1e150  # of all numbers: their squares and sums are finite
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, init=False)
 class Problem:
     """A routing problem. Index 0 of every array is the depot, 1 … N are the customers.
 
     Constraints are fields with neutral defaults: no windows, no prizes, any number of vehicles.
     Distances come from `coordinates` under `metric`, or from a full matrix. The objective is the
     travelled distance plus the prizes of unserved customers.
+
+    The constructor takes anything array-like for an array, and keeps read-only float64.
     """
 
     demand: Floats  #: (N+1,) what each customer takes of a vehicle; the depot's is 0
@@ -38,16 +46,52 @@ class Problem:
     max_distance: float | None = None  #: of each route; None: no limit
     max_duration: float | None = None  #: of each route: travel, service and waiting; None: no limit
     metric: Metric = Metric.NONE  #: how lengths between coordinates are rounded
+    geographic: bool = False  #: coordinates are longitude and latitude in degrees; distances in km, unless given
+    names: tuple[str, ...] | None = None  #: (N+1,) of depot and customers, all different
     name: str = "problem"
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        demand: npt.ArrayLike,
+        capacity: SupportsFloat,
+        coordinates: npt.ArrayLike | None = None,
+        distance: npt.ArrayLike | None = None,
+        duration: npt.ArrayLike | None = None,
+        windows: npt.ArrayLike | None = None,
+        service: npt.ArrayLike | None = None,
+        prize: npt.ArrayLike | None = None,
+        vehicles: SupportsIndex | None = None,
+        max_distance: SupportsFloat | None = None,
+        max_duration: SupportsFloat | None = None,
+        metric: Metric | str = Metric.NONE,
+        geographic: bool = False,
+        names: Sequence[str] | None = None,
+        name: str = "problem",
+        **unknown: Never,
+    ) -> None:
+        given = dict(locals())
+        for keyword in unknown:
+            refuse_keyword("Problem", keyword, (field.name for field in dataclasses.fields(Problem)))
+        for field in dataclasses.fields(Problem):
+            self._set(field.name, given[field.name])
+        self._validate()
+
+    def _validate(self) -> None:
         if self.metric not in tuple(Metric):
             raise InstanceError(f"unknown '{self.metric}' (known: {', '.join(Metric)})", field="metric")
         self._set("metric", Metric(self.metric))
         demand = _array("demand", self.demand, None)
         if demand.ndim != 1 or len(demand) < 2:
             raise InstanceError(f"needs a depot and at least one customer, got shape {demand.shape}", field="demand")
-        n = len(demand)
+        if self.names is not None:
+            self._set("names", _names(self.names, len(demand)))
+        try:
+            self._check_values(len(demand))
+        except InstanceError as error:
+            raise self._named(error) from None
+
+    def _check_values(self, n: int) -> None:
         for name, shape in {"coordinates": (n, 2), "distance": (n, n), "duration": (n, n)}.items():
             if (value := getattr(self, name)) is not None:
                 self._set(name, _array(name, value, shape))
@@ -132,6 +176,23 @@ class Problem:
             return np.asarray(self.duration[np.asarray(a), np.asarray(b)])
         return self.length(a, b)
 
+    def name_of(self, node: int) -> str:
+        """Return the name of a customer or of the depot; without names its number, or `depot`."""
+        if self.names is not None:
+            return self.names[node]
+        return str(node) if node else "depot"
+
+    def solution(self, routes: Iterable[Iterable[str | SupportsIndex]]) -> Solution:
+        """Return a solution from routes of names or numbers of customers, for a warm start or for `check`."""
+        numbers = {self.name_of(node): node for node in range(1, len(self.demand))}
+
+        def number(customer: Any) -> Any:
+            if isinstance(customer, str) and customer not in numbers:
+                raise InstanceError(f"there is no customer '{printable(customer)}'", field="routes")
+            return numbers[customer] if isinstance(customer, str) else customer
+
+        return Solution([[number(customer) for customer in route] for route in routes])
+
     def side(self) -> float:
         """Return the larger side of the bounding box: the unit of temperatures and policy inputs.
 
@@ -158,6 +219,13 @@ class Problem:
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
+    def _named(self, error: InstanceError) -> InstanceError:
+        """Return an error about a customer with its name, if it has one."""
+        if self.names is None or not error.node or not error.message.endswith(f"(customer {error.node})"):
+            return error
+        message = f"{error.message[:-1]}, '{printable(self.names[error.node])}')"
+        return InstanceError(message, file=error.file, line=error.line, field=error.field, node=error.node)
+
     def _euclid(self, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
         assert self.coordinates is not None
         d = self.coordinates[a] - self.coordinates[b]
@@ -166,6 +234,8 @@ class Problem:
     def _check_travel(self) -> None:
         if self.coordinates is None and self.distance is None:
             raise InstanceError("needs coordinates or a distance matrix", field="coordinates")
+        if self.geographic and self.distance is None:
+            self._set_distances_on_the_sphere()
         if self.duration is not None and self.distance is None:
             raise InstanceError("a duration matrix needs a distance matrix beside it", field="duration")
         for field in ("distance", "duration"):
@@ -177,6 +247,15 @@ class Problem:
                 raise InstanceError(
                     f"{matrix[row, column]:g} from node {row} to node {column} is negative", field=field, node=int(row)
                 )
+
+    def _set_distances_on_the_sphere(self) -> None:
+        if self.metric is not Metric.NONE:
+            what = f"'{self.metric}' rounds lengths in a plane; those between latitudes and longitudes are not rounded"
+            raise InstanceError(what, field="metric")
+        assert self.coordinates is not None
+        distance = haversine(self.coordinates)
+        distance.flags.writeable = False
+        self._set("distance", distance)
 
     def _whole(self, field: str, values: npt.ArrayLike) -> Floats:
         """Refuse values that are not whole ticks of an integer metric, which is exact end to end.
@@ -234,3 +313,29 @@ def _count(field: str, value: Any) -> int:
     if count < 1 or count != value:
         raise InstanceError(f"{count if count == value else value} is not a number of {field}", field=field)
     return count
+
+
+def _names(names: Any, nodes: int) -> tuple[str, ...]:
+    if isinstance(names, str) or not hasattr(names, "__iter__"):
+        raise InstanceError(f"must be a list of text, got {type(names).__name__}", field="names")
+    names, first = tuple(names), dict[str, int]()
+    if len(names) != nodes:
+        raise InstanceError(f"has {len(names)} entries, expected {nodes} (the depot first)", field="names")
+    for node, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip():
+            raise InstanceError(f"{name!r} is not a name (node {node})", field="names", node=node)
+        if name in first:
+            what = f"'{printable(name)}' is given to node {first[name]} and to node {node}"
+            raise InstanceError(what, field="names", node=node)
+        first[name] = node
+    return tuple(str(name) for name in names)  # numpy's own strings become plain ones
+
+
+def require_problem(call: str, value: Any) -> None:
+    """Raise unless the value is a problem, with what to do instead."""
+    if isinstance(value, Problem):
+        return
+    hint = {"Model": "call model.problem() or model.solve()"}.get(type(value).__name__, "see ndsvrp.Problem")
+    if isinstance(value, str | os.PathLike):
+        hint = "ndsvrp.read(path) reads one"
+    raise NdsError(f"{call} needs a Problem, got {type(value).__name__} ({hint})")

@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import index
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
+
+from ndsvrp.errors import NdsError
 
 Route = tuple[int, ...]  #: customers (1 … N) in the order of visit; the depot at both ends is implied
 
@@ -15,4 +17,15 @@ class Solution:
     routes: tuple[Route, ...]
 
     def __init__(self, routes: Iterable[Iterable[SupportsIndex]]) -> None:
-        object.__setattr__(self, "routes", tuple(tuple(map(index, route)) for route in routes))
+        try:
+            plain = tuple(tuple(map(index, route)) for route in routes)
+        except TypeError:
+            raise NdsError("a solution is a list of routes, a route a list of customer numbers") from None
+        object.__setattr__(self, "routes", plain)
+
+
+def require_solution(what: str, value: Any) -> None:
+    """Raise unless the value is a solution; `what` needs it."""
+    if not isinstance(value, Solution):
+        kind = type(value).__name__
+        raise NdsError(f"{what} must be a Solution, got {kind} (ndsvrp.Solution(routes) makes one)")

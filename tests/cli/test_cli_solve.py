@@ -172,7 +172,29 @@ def test_set_of_one_is_a_set(nds, tmp_path):
     assert (tmp_path / "out/0000.sol").exists()
 
 
-def test_fleet_too_small(nds, fleet, tmp_path):
+@pytest.fixture
+def any_fleet(monkeypatch):
+    """Search also where arithmetic shows that the fleet is too small."""
+    monkeypatch.setattr("ndsvrp.search.solver.shortage", lambda problem: None)
+
+
+def test_a_fleet_too_small_by_arithmetic_is_refused_at_once(nds, fleet, tmp_path):
+    answer = nds("solve", fleet(4), "--time", 1e6, "--json", tmp_path / "a.json", code=3)
+    assert answer.stderr == "nds: 4 vehicles cannot serve all required customers: their demand takes 6\n"
+    assert not (tmp_path / "a.json").exists()
+
+
+def test_partial_solutions_are_written_where_files_can_say_so(nds, fleet, any_fleet, tmp_path):
+    files = {"--out": "a.sol", "--json": "a.json", "--plot": "a.svg", "--report": "a.html"}
+    options = [word for flag, name in files.items() for word in (flag, tmp_path / name)]
+    nds("solve", fleet(4), "--iterations", 2, *options, code=3)
+    assert not (tmp_path / "a.sol").exists() and (tmp_path / "a.svg").exists()
+    table = json.loads((tmp_path / "a.json").read_text())
+    assert (table["feasible"], len(table["unserved"]), len(table["routes"])) == (False, 10, 4)
+    assert "10 required customers are not served" in (tmp_path / "a.html").read_text()
+
+
+def test_fleet_too_small(nds, fleet, any_fleet, tmp_path):
     answer = nds("solve", fleet(4), "--iterations", 5, "--out", tmp_path / "a.sol", code=3)
     assert answer.stderr.count("\n") == 1
     count, names = re.search(r"leave (\d+) required customers unserved: ([\d, ]+)$", answer.stderr).groups()
@@ -183,7 +205,7 @@ def test_fleet_too_small(nds, fleet, tmp_path):
     nds("solve", fleet(6), "--iterations", 20, "--out", tmp_path / "a.sol")
 
 
-def test_all_unserved_customers_are_named(nds, tmp_path):
+def test_all_unserved_customers_are_named(nds, any_fleet, tmp_path):
     problem = ndsvrp.generate("cvrp", 90, capacity=20)[0].replace(vehicles=1)
     ndsvrp.write_set(tmp_path / "tight.npz", [problem])
     answer = nds("solve", tmp_path / "tight.npz", "--index", 0, "--iterations", 2, code=3)
@@ -191,7 +213,7 @@ def test_all_unserved_customers_are_named(nds, tmp_path):
     assert len(set(names.split(", "))) == int(count) > 60
 
 
-def test_set_with_a_fleet_too_small_goes_on(nds, tmp_path):
+def test_set_with_a_fleet_too_small_goes_on(nds, any_fleet, tmp_path):
     problems = ndsvrp.generate("cvrp", 40, count=3, capacity=20)
     ndsvrp.write_set(
         tmp_path / "tight.npz", [p.replace(vehicles=v) for p, v in zip(problems, (40, 1, 40), strict=True)]
@@ -207,12 +229,15 @@ def test_set_with_a_fleet_too_small_goes_on(nds, tmp_path):
     assert not (tmp_path / "b/0001.sol").exists()
 
 
+LINE = r"iteration \d[\d,]*  1\.\d s  \d+ s left  best [\d,]+  gap \+\d\.\d\d %  temperature [\d.]+  \d+k? solutions/s$"
+
+
 @pytest.mark.slow
 def test_interrupted_search_is_written(start_nds, nds, instance, tmp_path):
     out, report, picture = tmp_path / "a.sol", tmp_path / "a.json", tmp_path / "a.png"
     child = start_nds("solve", instance, "--time", 60, "--out", out, "--json", report, "--plot", picture)
     line = child.stderr.readline()
-    assert re.match(r"iteration \d[\d,]*  1\.\d s  best [\d,]+  temperature [\d.]+  \d+k? solutions/s$", line)
+    assert re.match(LINE, line)
     began = time.perf_counter()
     child.send_signal(signal.SIGINT)
     time.sleep(0.05)

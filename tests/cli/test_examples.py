@@ -25,6 +25,12 @@ def test_problem_from_arrays(capsys):
     assert capsys.readouterr().out.startswith("cost ")
 
 
+def test_problem_piece_by_piece(capsys):
+    result = load("from_model").main(seconds=0.1)
+    assert result.report.feasible and result.problem.names[1:] == ("bakery", "school", "office", "museum", "market")
+    assert sorted(re.findall(r"\w+", capsys.readouterr().out)) == sorted(result.problem.names[1:])
+
+
 @pytest.mark.parametrize("example", ["own_ruin", "own_policy"])
 def test_ruin_of_ones_own(example):
     result = load(example).main(iterations=20)

@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+import numpy as np
+
 from fuzz import mutations as m
 
 DATA = Path(__file__).parents[1] / "data"
 TEXT = m.damage_text, m.damage_numbers, m.damage_numbers, m.damage_bytes
 SOLVE = ("--iterations", "2", "--time", "0.2", "--out", "out.sol", "--json", "out.json")
 LEARNED = ("--iterations", "1", "--time", "0.2", "--chains", "1", "--set", "rollouts=2", "--out", "out.sol")
+TARGETS = ("new.vrp", "new.json", "new.csv", "new.txt", "new.npz")
+STOPS = "name,x,y,demand,ready,due,service,prize\ndepot,0,0,,0,90,,\na,3,4,2,0,40,1,\nb,6,8,3,,,,7.5\nc,0,5,4,9,30,2,\n"
+PLACES_TABLE = "Stop;Latitude;Longitude;Demand\nhub;52,5;13,4;0\na;52,6;13,3;2\nb;52,4;13,5;3\nc;52,5;13,2;4\n"
+MATRIX = "0,3,4,5\n3,0,6,7\n4,6,0,8.5\n5,7,8,0\n"
 CONFIG = """
 [network]
 width = 8
@@ -76,6 +82,7 @@ class Corpus:
         (folder / "fleet.vrp").write_bytes(self._fleet())
         for variant in ("cvrp", "vrptw", "pcvrp"):
             ndsvrp.write_set(folder / f"{variant}.npz", ndsvrp.generate(variant, 4, count=3))
+        self._tables(folder)
         self._foreign(folder)
         ndsvrp.solve(ndsvrp.read(folder / "toy.vrp"), iterations=2).save(folder / "result.json")
         save_tiny(folder, "tiny")
@@ -86,6 +93,18 @@ class Corpus:
             append_row(folder / "rows.jsonl", row | change)
         (folder / "run.toml").write_text(CONFIG)
         train(read_config(folder / "run.toml"), folder / "run", threads=1)
+
+    def _tables(self, folder: Path) -> None:
+        """Tables of stops, matrices, and problems as JSON."""
+        import ndsvrp
+
+        (folder / "stops.csv").write_text(STOPS)
+        (folder / "places.csv").write_text(PLACES_TABLE)
+        (folder / "matrix.csv").write_text(MATRIX)
+        np.save(folder / "matrix.npy", np.loadtxt(folder / "matrix.csv", delimiter=","))
+        ndsvrp.write(folder / "problem.json", ndsvrp.read(folder / "stops.csv", capacity=9, vehicles=3))
+        timed = ndsvrp.read(folder / "stops.csv", capacity=9, duration=folder / "matrix.csv")
+        ndsvrp.write(folder / "matrix.json", timed)
 
     def _foreign(self, folder: Path) -> None:
         """Sets of other programs: a pickle, a pickle with arrays, tensors."""
@@ -156,6 +175,25 @@ def _vrp(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
 
 def _solomon(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
     return _instance(random, corpus, folder, "toy.txt", random.choice(TEXT))
+
+
+def _table(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
+    """A table of stops, and a matrix beside it; one of them is damaged."""
+    name, matrix = random.choice(("stops.csv", "places.csv")), random.choice(("matrix.csv", "matrix.npy"))
+    for file in (name, matrix):
+        corpus.copy(file, folder)
+    damaged = random.choice((name, name, matrix))
+    corpus.put(random, damaged, folder, random.choice((m.damage_bytes,) if damaged.endswith(".npy") else TEXT))
+    flag = random.choice(("--distance", "--duration"))
+    beside = ("--capacity", "9", *(() if damaged == name and random.random() < 0.5 else (flag, matrix)))
+    commands = ("info", name), ("solve", name, *SOLVE), ("convert", name, random.choice(TARGETS))
+    return (*random.choice(commands), *beside)
+
+
+def _problem(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
+    name = random.choice(("problem.json", "matrix.json"))
+    corpus.put(random, name, folder, m.damage_json)
+    return random.choice((("info", name), ("solve", name, *SOLVE), ("convert", name, random.choice(TARGETS))))
 
 
 def _npz(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
@@ -258,6 +296,8 @@ TEMPLATES = (
     ("generate", "vrptw", "-n", "5", "--count", "2", "--seed", "1", "--width", "0.5", "--tick", "1", "--out", "a.npz"),
     ("generate", "cvrp", "-n", "5", "--layout", "clustered", "--seeds", "2-3", "--halving", "0.1", "--out", "new.npz"),
     ("generate", "pcvrp", "-n", "5", "--capacity", "9", "--prize-low", "0.1", "--prize-share", "0.5", "--out", "a.npz"),
+    ("convert", "toy.vrp", "new.json", "--to", "json", "--capacity", "20", "--vehicles", "4"),
+    ("solve", "toy.vrp", "--time", "0.1", "--json", "-", "--capacity", "20", "--report", "a.html"),
     ("data", "make", "smoke-cvrp", "--instances", "1", "--out", "a.npz"),
     ("data", "import", "cvrp.npz", "--variant", "cvrp", "--out", "new.npz"),
     ("data", "list"),
@@ -311,6 +351,7 @@ def _arguments(random: Random, corpus: Corpus, folder: Path) -> tuple[str, ...]:
 
 
 KINDS: dict[str, Callable[[Random, Corpus, Path], tuple[str, ...]]] = {
-    "vrp": _vrp, "solomon": _solomon, "npz": _npz, "foreign": _foreign, "sol": _sol, "result": _result,
+    "vrp": _vrp, "solomon": _solomon, "table": _table, "problem": _problem, "npz": _npz, "foreign": _foreign,
+    "sol": _sol, "result": _result,
     "model": _model, "toml": _toml, "train": _train, "checkpoint": _checkpoint, "rows": _rows, "arguments": _arguments,
 }  # fmt: skip

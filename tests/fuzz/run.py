@@ -171,8 +171,10 @@ def wrong_solution(case: Case, folder: Path) -> list[str]:
     given = dict(itertools.pairwise(case.args))
     index, ignored = given.get("--index"), [given["--ignore-field"]] if "--ignore-field" in given else []
     with warnings.catch_warnings(action="ignore"):
+        beside = {flag[2:]: float(given[flag]) for flag in ("--capacity",) if flag in given}
+        beside |= {flag[2:]: folder / given[flag] for flag in ("--distance", "--duration") if flag in given}
         problem = ndsvrp.read(
-            folder / case.args[1], given.get("--round", "auto"), index and int(index), ignore_fields=ignored
+            folder / case.args[1], given.get("--round", "auto"), index and int(index), ignore_fields=ignored, **beside
         )
     solution, cost = ndsvrp.read_solution(folder / "out.sol")
     report = ndsvrp.check(problem, solution)
@@ -242,7 +244,7 @@ def warm_up(command: Any, good: Path) -> None:
     lines = (
         ("info", "toy.vrp"),
         ("check", "toy.vrp", "toy.sol"),
-        ("bench", "table", "rows.jsonl"),
+        ("bench", "report", "rows.jsonl"),
         ("models", "tiny.json"),
     )
     for name, *files in lines:

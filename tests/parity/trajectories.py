@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def search(case: dict[str, Any]) -> dict[str, Any]:
     how = {"device": "cpu", **case["search"]}
     if how["ruin" if "ruin" in how else "solver"] == "function":
         how["ruin"] = every_third
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), patch("ndsvrp.search.solver.shortage", lambda problem: None):  # search anyhow
         warnings.simplefilter("ignore")
         try:
             result = ndsvrp.solve(problem, threads=2, **how)

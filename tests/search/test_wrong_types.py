@@ -27,8 +27,9 @@ def problem() -> ndsvrp.Problem:
         ({"threads": "2"}, "threads must be a whole number, got '2'"),
         ({"threads": 1.5}, "threads must be a whole number, got 1.5"),
         ({"threads": 0}, "threads must be at least 1, got 0"),
-        ({"init": [[1, 2]]}, "init must be a Solution, got list"),
-        ({"init": "a.sol"}, "init must be a Solution, got str"),
+        ({"init": [[1, 2]]}, "init must be a Solution, got list (ndsvrp.Solution(routes) makes one)"),
+        ({"init": "a.sol"}, "init must be a Solution, got str (ndsvrp.Solution(routes) makes one)"),
+        ({"callback": 3}, "callback must be a function of a Progress, got int"),
         ({"model": 3}, "a ruin or model is a name, a path or a function, got 3"),
         ({"model": ["x"]}, "a ruin or model is a name, a path or a function, got ['x']"),
         ({"ruin": 3}, "a ruin or model is a name, a path or a function, got 3"),
@@ -39,6 +40,40 @@ def test_arguments(problem: ndsvrp.Problem, arguments: dict[str, Any], message: 
     with pytest.raises(NdsError) as caught:
         ndsvrp.solve(problem, iterations=1, **arguments)
     assert str(caught.value) == message
+
+
+def said(call: Any, *arguments: Any, **options: Any) -> str:
+    with pytest.raises(NdsError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
+
+
+def test_something_else_than_a_problem() -> None:
+    path = "solve needs a Problem, got str (ndsvrp.read(path) reads one)"
+    assert said(ndsvrp.solve, "a.vrp", iterations=1) == path
+    model = "solve needs a Problem, got Model (call model.problem() or model.solve())"
+    assert said(ndsvrp.solve, ndsvrp.Model(), iterations=1) == model
+    assert said(ndsvrp.solve_set, "a.npz", iterations=1) == "solve_set needs a list of problems, got str"
+    assert said(ndsvrp.solve_set, [3], iterations=1) == "solve_set needs a Problem, got int (see ndsvrp.Problem)"
+    assert said(ndsvrp.check, [[1]], ndsvrp.Solution([])) == "check needs a Problem, got list (see ndsvrp.Problem)"
+    assert said(ndsvrp.Solver, "a.vrp").startswith("a solver takes a Request, got str")
+    assert said(ndsvrp.read, 3) == "a file is given by its path, got int"
+
+
+def test_something_else_than_a_solution(problem: ndsvrp.Problem) -> None:
+    kind = "must be a Solution, got list (ndsvrp.Solution(routes) makes one)"
+    assert said(ndsvrp.check, problem, [[1]]) == f"what is checked {kind}"
+    assert said(ndsvrp.write_solution, "a.sol", [[1]], 2.0) == f"what is written {kind}"
+    assert said(ndsvrp.Solution, [1, 2]) == "a solution is a list of routes, a route a list of customer numbers"
+
+
+def test_unknown_keywords(problem: ndsvrp.Problem) -> None:
+    for call in (lambda **options: ndsvrp.solve(problem, **options), ndsvrp.Solver):
+        message = said(call, tme=1)
+        assert message.startswith("unknown option 'tme' (known: time, iterations, patience, target, seed, init, ")
+        assert "solver, ruin, model, preset, device, threads, chains, regions, rollouts" in message
+    message = said(ndsvrp.Problem, demand=[0, 1], capcity=1, capacity=2)
+    assert message.startswith("Problem: unknown 'capcity' (known: demand, capacity, coordinates, distance, ")
 
 
 def test_numpy_integers_are_whole_numbers(problem: ndsvrp.Problem) -> None:

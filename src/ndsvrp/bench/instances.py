@@ -12,6 +12,7 @@ from ndsvrp.data.locate import locate
 from ndsvrp.errors import InstanceError
 from ndsvrp.io import read, read_set
 from ndsvrp.io.files import check_name, exists, read_bytes
+from ndsvrp.io.folders import in_order
 from ndsvrp.problem import Problem
 
 SUFFIXES = (".vrp", ".txt")
@@ -55,7 +56,7 @@ def _cases(path: Path, instances: str | None, ignore_fields: Sequence[str]) -> l
         found = list(path.iterdir() if path.is_dir() else path.parent.glob(path.name))
     except (OSError, ValueError, NotImplementedError, re.error) as error:  # of a name or pattern that is none
         raise InstanceError(f"cannot be read ({error})", file=str(path)) from None
-    files = sorted((file for file in found if file.suffix in SUFFIXES), key=lambda file: _natural(file.stem))
+    files = in_order(found, SUFFIXES)
     if not files:
         kinds = " or ".join(SUFFIXES)
         raise InstanceError(f"no .npz set, no folder and no pattern that finds {kinds} files", file=str(path))
@@ -88,8 +89,3 @@ def parse_span(text: str) -> range | None:
     """Return the numbers of `3` or `0-7`, none of `7-0`; None if it is neither."""
     span = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", text, re.ASCII)
     return None if span is None else range(int(span[1]), int(span[2] or span[1]) + 1)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts X-n106 before X-n1001."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ndsvrp import __version__
-from ndsvrp.cli import bench, data, generate, inspect, models, settings, solve, train
+from ndsvrp.cli import bench, convert, data, generate, inspect, models, serve, settings, solve, train
 from ndsvrp.cli.formatting import say
 from ndsvrp.cli.interrupt import exit_on_sigterm
 from ndsvrp.cli.streams import unfailing_streams
@@ -64,7 +64,8 @@ def _complain(message: str, code: int) -> int:
 def _name_unserved(error: NoSolutionError) -> str:
     if not error.unserved:
         return str(error)
-    return f"{error}: {', '.join(map(str, error.unserved))}"
+    name_of = str if error.result is None else error.result.problem.name_of
+    return f"{error}: {', '.join(map(name_of, error.unserved))}"
 
 
 _show_other_warning = warnings.showwarning
@@ -101,7 +102,10 @@ def _nds(
 app.command("solve")(solve.solve_command)
 app.command("check")(inspect.check_command)
 app.command("info")(inspect.info_command)
+app.command("convert")(convert.convert_command)
+app.command("schema")(convert.schema_command)
 app.command("generate")(generate.generate_command)
+app.command("serve")(serve.serve_command)
 app.command("models")(models.models_command)
 app.command("settings")(settings.settings_command)
 app.command("train")(train.train_command)

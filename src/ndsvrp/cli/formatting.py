@@ -8,6 +8,8 @@ from rich.text import Text
 
 from ndsvrp.constraints import CONSTRAINTS
 from ndsvrp.constraints.base import Facts
+from ndsvrp.io.forms import ENDINGS
+from ndsvrp.io.vrp import conventional_metric, fields_of
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 from ndsvrp.text import amount, printable
@@ -24,16 +26,16 @@ def say(text: str, *, error: bool = False) -> None:
     print(printable(text), file=sys.stderr if error else sys.stdout)
 
 
-def print_facts(facts: Facts) -> None:
+def print_facts(facts: Facts, *, error: bool = False) -> None:
     """Print two columns."""
     width = max(len(what) for what, _ in facts)
-    target = console()
+    target = console(stderr=error)
     for what, value in facts:
         if target.is_terminal:
             line = Text.assemble((f"{printable(what):<{width}}  ", "dim"), printable(value))
             target.print(line, soft_wrap=True)
         else:
-            say(f"{what:<{width}}  {value}")
+            say(f"{what:<{width}}  {value}", error=error)
 
 
 def cost_of(cost: float, metric: Metric) -> str:
@@ -51,8 +53,13 @@ def metric_reason(problem: Problem, file: Path, asked: str) -> str:
     """Return why `ndsvrp.read` chose the metric."""
     if asked != "auto":
         return "as asked"
-    if file.suffix.lower() == ".npz":
+    form = ENDINGS.get(file.suffix.lower())
+    if form == "npz":
         return "auto: sets are plain floats"
+    if form in ("csv", "json"):
+        return "auto: tables of stops are plain floats" if form == "csv" else "as stated in the file"
+    if form == "vrp" and conventional_metric(fields_of(problem)) is not problem.metric:
+        return "as stated in the file"
     if problem.distance is not None:
         return "auto: a matrix of whole numbers" if problem.metric.is_integer else "auto: a matrix of plain floats"
     deciding = next((c for c in CONSTRAINTS if c.metric is not None and c.present(problem)), None)

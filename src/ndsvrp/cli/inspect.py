@@ -11,11 +11,25 @@ import typer
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.check import check
 from ndsvrp.cli.formatting import cost_of, headline, metric_reason, print_facts, say
-from ndsvrp.cli.options import IgnoreField, Index, InstanceFile, Round
+from ndsvrp.cli.options import (
+    Capacity,
+    Column,
+    DistanceFile,
+    DurationFile,
+    IgnoreField,
+    Index,
+    InstanceFile,
+    MaxDistance,
+    MaxDuration,
+    Round,
+    Vehicles,
+    additions_of,
+)  # fmt: skip
 from ndsvrp.constraints import CONSTRAINTS
 from ndsvrp.constraints.base import Facts
 from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set, read_solution
+from ndsvrp.io.problem_json import is_on_the_sphere
 from ndsvrp.io.sol import matches_cost
 from ndsvrp.problem import Problem
 from ndsvrp.text import number, spread
@@ -34,6 +48,13 @@ def check_command(
     round_: Round = "auto",
     index: Index = None,
     ignore_field: IgnoreField = None,
+    columns: Column = None,
+    capacity: Capacity = None,
+    vehicles: Vehicles = None,
+    max_distance: MaxDistance = None,
+    max_duration: MaxDuration = None,
+    distance: DistanceFile = None,
+    duration: DurationFile = None,
 ) -> None:
     """Check a solution: its cost, everything it violates, the gap to the best known cost.
 
@@ -41,7 +62,8 @@ def check_command(
     """
     if best is not None and not 0 < best < math.inf:
         raise NdsError(f"--best: {best:g} is not a cost to compare with")
-    problem = read(file, round_, index, ignore_fields=ignore_field or ())
+    stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
+    problem = read(file, round_, index, ignore_fields=ignore_field or (), **stated)
     routes, written = read_solution(solution)
     report = check(problem, routes)
     agrees = written is None or matches_cost(written, report.cost, problem.metric)
@@ -70,14 +92,25 @@ def check_command(
 
 
 def info_command(
-    file: InstanceFile, round_: Round = "auto", index: Index = None, ignore_field: IgnoreField = None
+    file: InstanceFile,
+    round_: Round = "auto",
+    index: Index = None,
+    ignore_field: IgnoreField = None,
+    columns: Column = None,
+    capacity: Capacity = None,
+    vehicles: Vehicles = None,
+    max_distance: MaxDistance = None,
+    max_duration: MaxDuration = None,
+    distance: DistanceFile = None,
+    duration: DurationFile = None,
 ) -> None:
-    """Describe an instance; without --index, the instances of an .npz set, up to a thousand."""
+    """Describe an instance; without --index, the instances of an .npz set or a folder, up to a thousand."""
+    stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
     ignored = ignore_field or ()
     instances = (
-        read_set(file, round_, ignore_fields=ignored)
+        read_set(file, round_, ignore_fields=ignored, **stated)
         if index is None
-        else [read(file, round_, index, ignore_fields=ignored)]
+        else [read(file, round_, index, ignore_fields=ignored, **stated)]
     )
     problems, first = instances[:DESCRIBED], instances[0]
     facts = [("name", first.name)]
@@ -105,6 +138,8 @@ def info_command(
 def _distances(problem: Problem) -> str:
     if problem.distance is None:
         return "Euclidean"
+    if problem.geographic and problem.duration is None and is_on_the_sphere(problem):
+        return "great-circle distances between latitudes and longitudes"
     kind = "symmetric" if np.array_equal(problem.distance, problem.distance.T) else "asymmetric"
     return f"{kind} matrix" + (", with a matrix of durations" if problem.duration is not None else "")
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ndsvrp.data.locate import locate_file
+from ndsvrp.errors import NdsError
 from ndsvrp.metric import Metric
 from ndsvrp.records import describe
 from ndsvrp.search.planning import Request
@@ -28,7 +29,8 @@ InstanceFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="Instance: VRPLIB .vrp, Solomon or Gehring-Homberger text, an .npz set, or the name of a set.",
+        help="Instance: VRPLIB .vrp, Solomon or Gehring-Homberger text, a table of stops .csv, a problem .json, "
+        "an .npz set, a folder, the name of a set, or - for standard input.",
         callback=locate_file,
     ),
 ]
@@ -41,7 +43,9 @@ Round = Annotated[
         "--round",
     ),
 ]
-Index = Annotated[int | None, option("I", "Index of the instance in an .npz set, from 0.", "--index", min=0)]
+Index = Annotated[
+    int | None, option("I", "Index of the instance in an .npz set or a folder, from 0.", "--index", min=0)
+]
 IgnoreField = Annotated[
     list[str] | None,
     option(
@@ -50,4 +54,46 @@ IgnoreField = Annotated[
         "--ignore-field",
     ),
 ]
+_DATA = "Data beside the file"
+Column = Annotated[
+    list[str] | None,
+    option(
+        "OURS=THEIRS",
+        "Column of a table of stops: demand=kg reads the column kg as the demand; repeatable.",
+        "--column",
+        panel=_DATA,
+    ),
+]
+Capacity = Annotated[float | None, option("Q", "Capacity of a vehicle.", "--capacity", panel=_DATA)]
+Vehicles = Annotated[int | None, option("N", "Number of vehicles.", "--vehicles", panel=_DATA)]
+MaxDistance = Annotated[float | None, option("D", "Limit on the distance of a route.", "--max-distance", panel=_DATA)]
+MaxDuration = Annotated[float | None, option("T", "Limit on the duration of a route.", "--max-duration", panel=_DATA)]
+DistanceFile = Annotated[Path | None, option("FILE", "Matrix of distances, .csv or .npy.", "--distance", panel=_DATA)]
+DurationFile = Annotated[
+    Path | None, option("FILE", "Matrix of travel times, .csv or .npy.", "--duration", panel=_DATA)
+]
+
+
+def additions_of(
+    columns: list[str] | None,
+    capacity: float | None,
+    vehicles: int | None,
+    max_distance: float | None,
+    max_duration: float | None,
+    distance: Path | None,
+    duration: Path | None,
+) -> dict[str, Any]:
+    """Return what the options state beside the file, as arguments of `ndsvrp.read`."""
+    mapping: dict[str, str] = {}
+    for text in columns or []:
+        ours, equals, theirs = text.partition("=")
+        if not equals or not ours.strip() or not theirs.strip():
+            raise NdsError(f"--column: '{text}' is not like demand=kg")
+        mapping[ours.strip().lower()] = theirs
+    return {
+        "columns": mapping or None, "capacity": capacity, "vehicles": vehicles, "max_distance": max_distance,
+        "max_duration": max_duration, "distance": distance, "duration": duration,
+    }  # fmt: skip
+
+
 RowFile = Annotated[Path | None, option("FILE.jsonl", "Append a row per measurement.")]

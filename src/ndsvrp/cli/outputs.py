@@ -11,8 +11,10 @@ from typing import Any
 from ndsvrp.cli.formatting import plain_number
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io import write_result, write_solution
-from ndsvrp.io.files import check_writable, exists, write_atomic
+from ndsvrp.io.files import check_writable, exists, is_standard, write_atomic
+from ndsvrp.io.geojson import require_degrees
 from ndsvrp.io.result import describe, json_bytes
+from ndsvrp.io.save import save
 from ndsvrp.problem import Problem
 from ndsvrp.search.result import Result
 
@@ -25,7 +27,7 @@ def check_paths(instance: Path, *outputs: Path | None) -> None:
     given = [path for path in outputs if path is not None]
     for i, path in enumerate(given):
         check_writable(path)
-        if os.path.realpath(path) == os.path.realpath(instance):
+        if not is_standard(path) and os.path.realpath(path) == os.path.realpath(instance):
             raise InstanceError("is the instance itself, it would be overwritten", file=str(path))
         if os.path.realpath(path) in {os.path.realpath(other) for other in given[:i]}:
             raise InstanceError("is given for two outputs", file=str(path))
@@ -38,22 +40,32 @@ class Files:
     solution: Path | None = None
     json: Path | None = None
     plot: Path | None = None
+    report: Path | None = None
 
     def check(self, instance: Path, problem: Problem) -> None:
         """Raise now for what would fail after the search."""
-        check_paths(instance, self.solution, self.json, self.plot)
+        check_paths(instance, self.solution, self.json, self.plot, self.report)
         if self.plot is not None:
             from ndsvrp.plot.style import check_format  # imports matplotlib
 
             check_format(self.plot)
             if problem.coordinates is None:
                 raise NdsError(f"'{problem.name}' has no coordinates, only distances: --plot cannot draw it")
+        if self.solution is not None and self.solution.suffix.lower() == ".geojson":
+            require_degrees(problem)
 
     def write(self, result: Result) -> tuple[list[Path], NdsError | None]:
-        """Write all files, also after an error. Return the files written and the first error."""
+        """Write all files, also after an error. Return the files written and the first error.
+
+        A partial solution is not written as `.sol`, which cannot say that it is one.
+        """
         errors: list[NdsError] = []
         written = []
-        for path, write in ((self.solution, _write_solution), (self.json, write_result), (self.plot, _write_plot)):
+        writers = {
+            save: self.solution if result.report.feasible else None, write_result: self.json,
+            _write_plot: self.plot, _write_report: self.report,
+        }  # fmt: skip
+        for write, path in writers.items():
             if path is None:
                 continue
             try:
@@ -70,12 +82,19 @@ class Folder:
 
     folder: Path | None = None
     json: Path | None = None
+    names: tuple[str, ...] = ()  #: of the instances; by default their numbers
+
+    def name(self, index: int) -> str:
+        """Return the name of an instance: that of its file in a folder, if all have different ones."""
+        return self.names[index] if len(set(self.names)) == len(self.names) > index else f"{index:04d}"
 
     def prepare(self, instance: Path) -> None:
         """Make the folder, or raise now for what would fail after the search."""
         check_paths(instance, self.json)
         if self.folder is None:
             return
+        if is_standard(self.folder):
+            raise NdsError("--out - is for one solution; for a set, --json - writes all results")
         if not exists(self.folder) or not self.folder.is_dir():
             check_writable(self.folder)
             try:
@@ -88,7 +107,7 @@ class Folder:
         """Write the newest result and update the summary."""
         if self.folder is not None:
             if results and rows[-1]["cost"] is not None:
-                _write_solution(self.folder / f"{index:04d}.sol", results[-1])
+                _write_solution(self.folder / f"{self.name(index)}.sol", results[-1])
             buffer = io.StringIO()
             table = csv.DictWriter(buffer, SUMMARY, lineterminator="\n")
             table.writeheader()
@@ -98,7 +117,7 @@ class Folder:
             write_atomic(self.json, json_bytes([describe(result) for result in results]))
 
 
-def summary_row(index: int, result: Result) -> dict[str, Any]:
+def summary_row(index: int | str, result: Result) -> dict[str, Any]:
     """Return the line of a result in the summary."""
     report = result.report
     values = (
@@ -109,7 +128,7 @@ def summary_row(index: int, result: Result) -> dict[str, Any]:
     return dict(zip(SUMMARY, values, strict=True))
 
 
-def failed_row(index: int, unserved: int, seed: int) -> dict[str, Any]:
+def failed_row(index: int | str, unserved: int, seed: int) -> dict[str, Any]:
     """Return the line of an instance without a feasible solution."""
     return dict.fromkeys(SUMMARY) | {"instance": index, "unserved": unserved, "seed": seed, "stopped": "no solution"}
 
@@ -120,3 +139,7 @@ def _write_solution(path: Path, result: Result) -> None:
 
 def _write_plot(path: Path, result: Result) -> None:
     result.plot(path)
+
+
+def _write_report(path: Path, result: Result) -> None:
+    result.to_html(path)

@@ -14,28 +14,43 @@ import typer
 from ndsvrp.bench.best_known import best_known
 from ndsvrp.cli.formatting import console, cost_of, headline, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
-from ndsvrp.cli.options import IgnoreField, Index, InstanceFile, Round, option, request_option
+from ndsvrp.cli.options import (
+    Capacity,
+    Column,
+    DistanceFile,
+    DurationFile,
+    IgnoreField,
+    Index,
+    InstanceFile,
+    MaxDistance,
+    MaxDuration,
+    Round,
+    Vehicles,
+    additions_of,
+    option,
+    request_option,
+)  # fmt: skip
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
-from ndsvrp.cli.progress import Watch, watch
+from ndsvrp.cli.progress import Shown, Watch, watch
+from ndsvrp.cli.serve import keep_open, page_of
 from ndsvrp.constraints.base import Facts
 from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.environment import usable_cores
+from ndsvrp.io.files import is_standard
+from ndsvrp.io.folders import instance_files, is_folder
 from ndsvrp.models import Model
 from ndsvrp.problem import Problem
+from ndsvrp.search.control import Callback
 from ndsvrp.search.planning import Plan, Request
-from ndsvrp.search.result import Result
+from ndsvrp.search.result import STOPPED, Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.search.stopping import Limits
 from ndsvrp.text import amount, number
 
 DEFAULT_SECONDS = 30.0
-STOPPED = {
-    "time": "time limit", "iterations": "iteration limit", "patience": "no better solution for long enough",
-    "target": "target reached", "interrupted": "interrupted",
-}  # fmt: skip
 
 _OWN_OPTION = ("ruin", "chains")  # settings with an option besides --set
 _LIMITS, _HOW, _FILES = "How long", "How", "Files"
@@ -81,20 +96,36 @@ def solve_command(
     round_: Round = "auto",
     index: Index = None,
     ignore_field: IgnoreField = None,
+    columns: Column = None,
+    capacity: Capacity = None,
+    vehicles: Vehicles = None,
+    max_distance: MaxDistance = None,
+    max_duration: MaxDuration = None,
+    distance: DistanceFile = None,
+    duration: DurationFile = None,
     init: Annotated[Path | None, option("FILE.sol", "Start from this solution.", panel=_FILES)] = None,
     out: Annotated[
         Path | None,
         option(
             "FILE.sol",
-            "Write the solution; for a set, a folder for 0000.sol, 0001.sol, … and summary.csv.",
+            "Write the solution (- prints it; or FILE.geojson, FILE.csv with a row per stop); for a set, a folder for "
+            "0000.sol, 0001.sol, … and summary.csv.",
             panel=_FILES,
         ),
     ] = None,
-    json: Annotated[Path | None, option("FILE", "Write result, plan, trace and versions.", panel=_FILES)] = None,
+    json: Annotated[
+        Path | None, option("FILE", "Write result, plan, trace and versions (- prints it).", panel=_FILES)
+    ] = None,
     plot: Annotated[Path | None, option("FILE.png", "Draw the routes (.png, .svg, .pdf).", panel=_FILES)] = None,
+    report: Annotated[
+        Path | None, option("FILE.html", "Write one page with map, routes, times and convergence.", panel=_FILES)
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the cost; one per line for a set.")] = False,
+    page: Annotated[
+        bool, typer.Option("--watch", help="Serve a page on a local port that shows routes and cost while it searches.")
+    ] = False,
 ) -> None:
-    """Solve an instance, or every instance of an .npz set.
+    """Solve an instance, or every instance of an .npz set or a folder.
 
     Ctrl-C or SIGTERM ends the search. The best solution so far is checked and written.
     Exit codes: 0 done, 2 bad input, 3 no feasible solution found, 130 (Ctrl-C) or 143 (SIGTERM) ended early.
@@ -113,18 +144,22 @@ def solve_command(
         solver=solver, ruin=ruin, model=model, preset=preset, device=device, threads=threads, chains=chains,
         settings=parse_changes(changes or []),
     )  # fmt: skip
-    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet)
+    piped = any(path is not None and is_standard(path) for path in (out, json, report))
+    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet, piped, page)
     with Solver(request) as opened:
-        if file.suffix.lower() == ".npz" and index is None:
-            for name, given in (("--init", init), ("--plot", plot)):
+        stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
+        if index is None and (file.suffix.lower() == ".npz" or is_folder(file)):
+            for name, given in (("--init", init), ("--plot", plot), ("--report", report), ("--watch", page or None)):
                 if given is not None:
                     raise NdsError(f"{name} is for one instance: choose one of the set by --index")
-            _solve_set(opened, task, read_set(file, round_), Folder(out, json), together)
+            problems = read_set(file, round_, ignore_fields=ignore_field or (), **stated)
+            names = tuple(path.stem for path in instance_files(file)) if is_folder(file) else ()
+            _solve_set(opened, task, problems, Folder(out, json, names), together)
         elif together > 1:
             raise NdsError("--together is for the instances of a set")
         else:
-            problem = read(file, round_, index, ignore_fields=ignore_field or ())
-            _solve_one(opened, task, problem, Files(out, json, plot), init)
+            problem = read(file, round_, index, ignore_fields=ignore_field or (), **stated)
+            _solve_one(opened, task, problem, Files(out, json, plot, report), init)
 
 
 @dataclass(frozen=True)
@@ -137,16 +172,24 @@ class _Task:
     seed: int
     limit_line: str
     quiet: bool
+    piped: bool  #: standard output is for a file: everything else goes to the error stream
+    page: bool  #: whether a page shows the search
 
     def tell(self, text: str) -> None:
         """Print a line, unless the command is quiet."""
         if not self.quiet:
-            say(text)
+            say(text, error=self.piped)
 
     @contextmanager
-    def watched(self, interrupts: Interrupts, problem: Problem, prefix: str = "") -> Iterator[Watch]:
+    def watched(self, interrupts: Interrupts, problems: Sequence[Problem], prefix: str = "") -> Iterator[Watch]:
         """Show progress, and let Ctrl-C end the search."""
-        target = watch(console(stderr=True), problem.metric, quiet=self.quiet, prefix=prefix)
+        first, seconds = problems[0], self.limits.get("time")
+        known = best_known(first) if len(problems) == 1 else None
+        shown = Shown(
+            first.metric, prefix, None if seconds is None else seconds * len(problems), self.limits.get("iterations"),
+            self.limits.get("target") if known is None else known.cost,
+        )  # fmt: skip
+        target = watch(console(stderr=True), shown, quiet=self.quiet)
         with target as callback, interrupts.searching():
             yield callback
 
@@ -158,23 +201,40 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
     task.tell(headline(problem, task.rounding))
     task.tell(plan_line(opened.plan, solver.request, _model_name(opened)))
     task.tell(task.limit_line)
-    with Interrupts() as interrupts:
+    file, limits = str(task.file), task.limits
+    with Interrupts() as interrupts, page_of(problem, file, limits, task.seed, wanted=task.page) as page:
         try:
-            with task.watched(interrupts, problem) as callback:
-                result = solver.solve(problem, seed=task.seed, init=start, callback=callback, **task.limits)
+            with task.watched(interrupts, [problem]) as callback:
+                callbacks = callback if page is None else _both(callback, page)
+                result = solver.solve(problem, seed=task.seed, init=start, callback=callbacks, **limits)
         except InstanceError as refused:
             raise refused.located(str(init)) if refused.field == "init" else refused from None
+        except NoSolutionError as partial:
+            if partial.result is not None:
+                files.write(partial.result)
+            raise
+        if page is not None:
+            page.finish(result)
         written, error = files.write(result)
         if task.quiet:
-            say(plain_number(result.cost))
+            say(plain_number(result.cost), error=task.piped)
         else:
-            print_facts(_facts(result))
+            print_facts(_facts(result), error=task.piped)
             if written:
-                say(f"wrote {', '.join(map(str, written))}")
+                task.tell(f"wrote {', '.join(map(str, written))}")
+        keep_open(page, interrupts)
     if error is not None:
         raise error
     if result.stopped == "interrupted":
         raise typer.Exit(interrupts.exit_code)
+
+
+def _both(first: Callback, second: Callback) -> Callback:
+    def call(progress: Progress) -> None:
+        first(progress)
+        second(progress)
+
+    return call
 
 
 def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder: Folder, together: int) -> None:
@@ -191,19 +251,20 @@ def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder:
         for begin in range(0, len(problems), together):
             some = problems[begin : begin + together]
             numbers = f"{begin + 1}" if len(some) == 1 else f"{begin + 1}-{begin + len(some)}"
-            with task.watched(interrupts, some[0], f"[{numbers}/{len(problems)}] ") as callback:
+            with task.watched(interrupts, some, f"[{numbers}/{len(problems)}] ") as callback:
                 outcomes = solver.solve_set(some, together=together, seed=task.seed, callback=callback, **task.limits)
             for index, outcome in enumerate(outcomes, begin):
+                named = folder.names[index] if folder.names else index
                 if isinstance(outcome, NoSolutionError):
                     failure = failure or NoSolutionError(f"{problems[index].name}: {outcome}", outcome.unserved)
-                    rows.append(failed_row(index, len(outcome.unserved), task.seed))
+                    rows.append(failed_row(named, len(outcome.unserved), task.seed))
                     cost, brief = "none", str(outcome)
                 else:
                     results.append(outcome)
-                    rows.append(summary_row(index, outcome))
+                    rows.append(summary_row(named, outcome))
                     cost, brief = plain_number(outcome.cost), _brief(outcome)
                 folder.write(index, results, rows)
-                say(cost if task.quiet else f"{index:04d}  {brief}")
+                say(cost if task.quiet else f"{folder.name(index)}  {brief}", error=task.piped)
             if interrupts.asked:
                 break
     if results:

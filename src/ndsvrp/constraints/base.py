@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ndsvrp.errors import InstanceError
 from ndsvrp.metric import Floats, Metric
-from ndsvrp.solution import Route
+from ndsvrp.solution import Route, Solution
 
 if TYPE_CHECKING:
     from ndsvrp.engine.ticks import Ticks
@@ -33,10 +33,12 @@ class Field:
     section: str | None = None  #: of a VRPLIB file, without _SECTION: a row per node
     header: str | None = None  #: header field of a VRPLIB file: one number for the problem or for all customers
     solomon: tuple[str, ...] = ()  #: headings in Solomon text
+    table: tuple[str, ...] = ()  #: columns of a table of stops, one per number of a node, if not its name
     arrays: tuple[str, ...] = ()  #: of an `.npz` set, if not its name: (array,) or (of the depot, of the customers)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arrays", self.arrays or (self.name,))
+        object.__setattr__(self, "table", self.table or (self.name,))
 
     def shape(self, nodes: int) -> tuple[int, ...]:
         """Return the shape of the values for this many nodes, the depot included."""
@@ -74,6 +76,14 @@ class Visits:
     routes: dict[int, Route]  #: by number, without unknown customers and without empty routes
     stops: npt.NDArray[np.int64]  #: depot, customers, depot, … of all these routes, one after another
     count: int  #: routes of the solution, empty ones included
+
+    @classmethod
+    def of(cls, problem: Problem, solution: Solution) -> Visits:
+        """Return the visits of a solution."""
+        known = (tuple(c for c in route if 1 <= c <= problem.customers) for route in solution.routes)
+        routes = {number: route for number, route in enumerate(known, start=1) if route}
+        stops = np.array([0, *(c for route in routes.values() for c in (*route, 0))])
+        return cls(routes, stops, len(solution.routes))
 
     def legs(self, values: Sequence[_Value]) -> Iterator[tuple[int, Route, Sequence[_Value]]]:
         """Yield number and customers of each route with its part of `values`, which has an entry per leg."""
@@ -118,6 +128,10 @@ class Constraint:
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         """Yield what the routes violate."""
         return iter(())
+
+    def route_figures(self, problem: Problem, visits: Visits) -> dict[str, dict[int, float]]:
+        """Return numbers of each route that this is about, by name and route; for problems without it, too."""
+        return {}
 
     def lost(self, problem: Problem, unserved: npt.NDArray[np.int64]) -> float:
         """Return the cost of leaving these customers unserved."""

@@ -45,11 +45,13 @@ class Capacity(Constraint):
     def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
         return [(4, -problem.demand)]  # large first
 
-    def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
+    def route_figures(self, problem: Problem, visits: Visits) -> dict[str, dict[int, float]]:
         demand: list[float] = problem.demand.tolist()
+        return {"load": {number: fsum([demand[c] for c in route]) for number, route in visits.routes.items()}}
+
+    def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         most = problem.capacity + problem.capacity_tolerance
-        for route_number, route in visits.routes.items():
-            load = fsum([demand[c] for c in route])
+        for route_number, load in self.route_figures(problem, visits)["load"].items():
             if load > most:
                 yield Violation("capacity", f"load {load:g} is above the capacity {problem.capacity:g}", route_number)
 

@@ -41,9 +41,22 @@ class Fleet(Constraint):
 
 
 def fewest_vehicles(problem: Problem) -> int:
-    """Return a lower bound: required demand over capacity."""
-    load = float(np.sum(problem.demand[problem.required]))
-    return math.ceil((load - problem.capacity_tolerance) / problem.capacity - 1e-9)
+    """Return a lower bound: required demand over capacity, or how many required customers fill more than half."""
+    demand = problem.demand[problem.required]
+    load = float(np.sum(demand))
+    most = problem.capacity + problem.capacity_tolerance
+    by_load = math.ceil((load - problem.capacity_tolerance) / problem.capacity - 1e-9)
+    # In floats every vehicle may exceed its capacity by the tolerance.
+    by_load = by_load if problem.capacity_tolerance == 0 else math.ceil(load / most - 1e-9)
+    return max(by_load, int(np.count_nonzero(demand > most / 2 * (1 + 1e-12))))
+
+
+def shortage(problem: Problem) -> str | None:
+    """Return why the fleet is too small for the required customers, where arithmetic shows it."""
+    least = fewest_vehicles(problem)
+    if problem.vehicles is None or problem.vehicles >= least:
+        return None
+    return f"{amount(problem.vehicles, 'vehicle')} cannot serve all required customers: their demand takes {least}"
 
 
 FLEET = Fleet()

@@ -16,6 +16,7 @@ from ndsvrp.constraints.base import Constraint, Facts, Field, Violation, Visits,
 from ndsvrp.constraints.fleet import FLEET
 from ndsvrp.constraints.prizes import PRIZES, REQUIRED
 from ndsvrp.constraints.time_windows import EVER
+from ndsvrp.constraints.timetable import spans
 from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY, Floats, Metric
 from ndsvrp.text import number, spread
 
@@ -69,6 +70,9 @@ class RouteLimit(Constraint):
         stops = np.array([0, *(node for c in customers for node in (c, 0))])
         routes = self.of_routes(problem, Visits({c: (c,) for c in customers}, stops, problem.customers))
         return np.array([0.0, *(value for _, value in routes)])
+
+    def route_figures(self, problem: Problem, visits: Visits) -> dict[str, dict[int, float]]:
+        return {self._what: dict(self.of_routes(problem, visits))}
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         limit, most = self.limit(problem), self.limit(problem) + self.tolerance(problem)
@@ -151,20 +155,8 @@ class MaxDuration(RouteLimit):
 
     def of_routes(self, problem: Problem, visits: Visits) -> Iterator[tuple[int, float]]:
         """Yield the earliest return less the latest departure with that return."""
-        comparable, nodes = problem.comparable_times, len(problem.demand)
-        windows = np.tile([0.0, np.inf], (nodes, 1)) if problem.windows is None else comparable(problem.windows)
-        service = np.zeros(nodes) if problem.service is None else comparable(problem.service)
-        ready: list[float] = windows[:, 0].tolist()
-        due: list[float] = windows[:, 1].tolist()
-        legs = service[visits.stops[:-1]] + comparable(problem.travel_time(visits.stops[:-1], visits.stops[1:]))
-        for route, customers, times in visits.legs(legs.tolist()):
-            stops, start = (0, *customers, 0), [ready[0]]
-            for leg, there in zip(times, stops[1:], strict=True):
-                start.append(max(start[-1] + leg, ready[there]))
-            departure = start[-1]
-            for i in range(len(times) - 1, -1, -1):
-                departure = min(departure - times[i], max(due[stops[i]], start[i]))  # a late stop may stay late
-            yield route, (start[-1] - departure) / problem.time_scale
+        for span in spans(problem, visits):
+            yield span.route, (span.end - span.departure) / problem.time_scale
 
     def largest_time(self, ticks: Ticks) -> float:
         """Return the limit with the tolerance of `check`."""

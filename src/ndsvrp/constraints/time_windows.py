@@ -41,7 +41,7 @@ class TimeWindows(Constraint):
     fields = (
         Field(
             "windows", 2, unit="time", section="TIME_WINDOW", solomon=("READY TIME", "DUE DATE"),
-            arrays=("depot_tw", "node_tw"),
+            table=("ready", "due"), arrays=("depot_tw", "node_tw"),
         ),
         Field("service", 1, unit="time", section="SERVICE_TIME", header="SERVICE_TIME", solomon=("SERVICE TIME",)),
     )  # fmt: skip
@@ -169,6 +169,43 @@ def _due(ticks: Ticks) -> Any:
     tolerance = 0.0 if problem.has_whole_times else NEARLY * (FLOAT_TOLERANCE * horizon)
     latest = xp.where(latest > 0, xp.ceil(latest) if problem.metric.is_integer else latest, horizon)
     return xp.minimum(due + tolerance, latest)
+
+
+def filled_windows(windows: Floats, problem: Problem) -> Floats:
+    """Return (N+1, 2) windows whose undefined entries (nan) restrict nothing. `problem` is the same without windows.
+
+    A customer may be served while the depot is open. The depot opens at 0, or earlier for an earlier customer, and
+    closes when the last vehicle can be back.
+    """
+    filled, customers = windows.copy(), np.arange(1, len(windows))
+    service = np.zeros(len(windows)) if problem.service is None else problem.service
+    back = service[1:] + problem.travel_time(customers, np.zeros_like(customers))
+    ready, due = filled[:, 0], filled[:, 1]
+    if np.isnan(ready[0]):
+        ready[0] = min(0.0, np.nanmin(ready, initial=0.0))
+    if np.isnan(due[0]):
+        latest = due[1:] + back
+        if np.any(np.isnan(latest)):  # somebody may be served at any time, after all others of a route
+            fit = np.cumsum(np.sort(problem.demand[1:])) <= problem.capacity + problem.capacity_tolerance
+            stops = int(np.count_nonzero(fit))
+            longest = max(_longest(problem), float(back.max(initial=0.0)))
+            begin = np.nanmax(windows, initial=max(0.0, ready[0]))
+            latest = np.append(latest, begin + stops * float(service.max()) + (stops + 1) * longest)
+        due[0] = np.nanmax(latest)
+        due[0] = np.ceil(due[0]) if problem.metric.is_integer else due[0]
+    ready[1:] = np.where(np.isnan(ready[1:]), ready[0], ready[1:])
+    due[1:] = np.where(np.isnan(due[1:]), due[0], due[1:])
+    return filled
+
+
+def _longest(problem: Problem) -> float:
+    """Return a bound on all travel times."""
+    if problem.duration is not None:
+        return float(problem.duration.max())
+    if problem.distance is not None:
+        return float(problem.distance.max())
+    assert problem.coordinates is not None
+    return float(np.hypot(*np.ptp(problem.coordinates, axis=0))) + 1.0
 
 
 TIME_WINDOWS = TimeWindows()

@@ -3,20 +3,28 @@
 import os
 import secrets
 import stat
+import sys
 from pathlib import Path
 
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NdsError
 
 MIB = 2**20
 MAX_BYTES = 256 * MIB  # far larger than any published instance, solution or model
 MAX_SETTINGS = 64 * 2**10  # of a training configuration
 
+STANDARD = "-"  # as a path: standard input or output
+
 PathLike = str | os.PathLike[str]
 
 
 def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False) -> bytes:
-    """Return the content of a regular file of at most `limit` bytes. Pipes, devices and folders are refused."""
+    """Return the content of a regular file of at most `limit` bytes. Pipes, devices and folders are refused.
+
+    The path `-` is standard input.
+    """
     check_name(path)
+    if is_standard(path):
+        return _read_standard_input(limit, may_be_empty=may_be_empty)
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             status = os.fstat(file.fileno())
@@ -40,7 +48,11 @@ def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = F
 
 def read_text(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False) -> str:
     """Return the text of a UTF-8 file, with plain newlines. For the guard see `read_bytes`."""
-    data = read_bytes(path, limit, may_be_empty=may_be_empty)
+    return decode(path, read_bytes(path, limit, may_be_empty=may_be_empty), may_be_empty=may_be_empty)
+
+
+def decode(path: PathLike, data: bytes, *, may_be_empty: bool = False) -> str:
+    """Return the content of a file as text, with plain newlines."""
     if b"\0" in data:
         raise InstanceError("is not a text file", file=str(path))
     try:
@@ -57,9 +69,13 @@ def read_text(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = Fa
 def write_atomic(path: PathLike, data: bytes) -> None:
     """Write a file completely or not at all: a temporary file beside it is renamed.
 
-    A file that is replaced keeps its mode; the mode of a new one follows the umask.
+    A file that is replaced keeps its mode; the mode of a new one follows the umask. The path `-` is standard output.
     """
     try:
+        if is_standard(path):
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+            return
         if _is_device(path):
             Path(path).write_bytes(data)
             return
@@ -85,6 +101,8 @@ def write_atomic(path: PathLike, data: bytes) -> None:
 def check_writable(path: PathLike) -> None:
     """Raise if `path` cannot be written, before a long search starts."""
     check_name(path)
+    if is_standard(path):
+        return
     try:
         target = Path(os.path.realpath(path))
         if target.is_dir():
@@ -99,8 +117,27 @@ def check_writable(path: PathLike) -> None:
         raise InstanceError("cannot be written (Permission denied)", file=str(path))
 
 
+def is_standard(path: PathLike) -> bool:
+    """Return whether a path stands for standard input or output."""
+    return os.fspath(path) == STANDARD
+
+
+def _read_standard_input(limit: int, *, may_be_empty: bool) -> bytes:
+    try:
+        data: bytes = sys.stdin.buffer.read(limit + 1)
+    except (AttributeError, OSError, ValueError) as error:  # closed before the start
+        raise InstanceError(f"standard input cannot be read ({error})", file=STANDARD) from None
+    if len(data) > limit:
+        raise InstanceError(f"standard input has more than the {_size(limit)} read", file=STANDARD)
+    if not data and not may_be_empty:
+        raise InstanceError("standard input is empty", file=STANDARD)
+    return data
+
+
 def check_name(path: PathLike) -> None:
     """Raise unless the name is UTF-8 text, which results can state."""
+    if not isinstance(path, str | os.PathLike):
+        raise NdsError(f"a file is given by its path, got {type(path).__name__}")
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError:

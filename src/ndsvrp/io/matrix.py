@@ -36,14 +36,17 @@ TRIANGLES: dict[str, Callable[[int], Cells]] = {
 FORMATS = ("FULL_MATRIX", *TRIANGLES)
 
 
-def read_matrix(outline: Outline, n: int) -> Floats:
-    """Return the n × n matrix of an EXPLICIT file. Lines may break anywhere. The diagonal is ignored and becomes 0."""
+def read_matrix(outline: Outline, n: int, name: str = "EDGE_WEIGHT") -> Floats:
+    """Return the n × n matrix of an EXPLICIT file. Lines may break anywhere. The diagonal is ignored and becomes 0.
+
+    Durations (EDGE_DURATION) have the format of the distances.
+    """
     layout = outline.fields.get("EDGE_WEIGHT_FORMAT")
     if layout is None:
         raise outline.no_field("EDGE_WEIGHT_FORMAT")
-    section = outline.sections.get("EDGE_WEIGHT")
+    section = outline.sections.get(name)
     if section is None:
-        raise outline.no_section("EDGE_WEIGHT")
+        raise outline.no_section(name)
     if layout.value not in FORMATS:
         what = f"{shown(layout.value)} is not a known format ({', '.join(FORMATS)})"
         raise InstanceError(what, field="EDGE_WEIGHT_FORMAT", line=layout.line)
@@ -58,9 +61,9 @@ def read_matrix(outline: Outline, n: int) -> Floats:
     return matrix
 
 
-def line_of_row(outline: Outline, node: int, n: int) -> int:
+def line_of_row(outline: Outline, node: int, n: int, name: str = "EDGE_WEIGHT") -> int:
     """Return the line on which a node's row of a full matrix begins; for a triangle, the line of the section."""
-    section = outline.sections["EDGE_WEIGHT"]
+    section = outline.sections[name]
     if outline.fields["EDGE_WEIGHT_FORMAT"].value != "FULL_MATRIX":
         return section.line
     return next(line for position, (_, line) in enumerate(section.words()) if position == node * n)

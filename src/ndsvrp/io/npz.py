@@ -33,9 +33,9 @@ MAX_UNPACKED = 512 * MIB
 CHECKED = 1000  # instances of a set that are built at once, so that a bad one is refused before a search
 
 
-def read_arrays(path: PathLike) -> Arrays:
-    """Return the arrays of a set, with names and shapes checked."""
-    arrays = read_members(path)
+def read_arrays(path: PathLike, data: bytes | None = None) -> Arrays:
+    """Return the arrays of a set, with names and shapes checked. `data`: its content, if that was read before."""
+    arrays = read_members(path, data)
     try:
         check_arrays(arrays)
     except InstanceError as error:
@@ -43,11 +43,11 @@ def read_arrays(path: PathLike) -> Arrays:
     return arrays
 
 
-def read_members(path: PathLike) -> Arrays:
+def read_members(path: PathLike, data: bytes | None = None) -> Arrays:
     """Return the arrays of any `.npz` archive by their names. Pickled objects are refused."""
-    data = io.BytesIO(read_bytes(path))
+    content = io.BytesIO(read_bytes(path) if data is None else data)
     try:
-        return _unpack(data)
+        return _unpack(content)
     except InstanceError as error:
         raise error.located(str(path)) from None
 
@@ -65,7 +65,7 @@ def _unpack(data: io.BytesIO) -> Arrays:
                     raise InstanceError("given twice", field=printable(name))
                 with archive.open(entry) as member:
                     content = member.read(entry.file_size + 1)
-                arrays[name] = _array(content)
+                arrays[name] = parse_array(content)
             return arrays
     except InstanceError:
         raise
@@ -76,7 +76,7 @@ def _unpack(data: io.BytesIO) -> Arrays:
         raise InstanceError(f"cannot be read ({reason})") from None
 
 
-def _array(content: bytes) -> npt.NDArray[Any]:
+def parse_array(content: bytes) -> npt.NDArray[Any]:
     """Return the array in the bytes of an `.npy` file. Its header is compared with its size before memory is taken."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
@@ -112,9 +112,9 @@ def build(path: PathLike, arrays: Arrays, index: int, metric: Metric) -> Problem
 class ProblemSet(Sequence[Problem]):
     """The instances of a set. Those beyond the first thousand are built, and checked, when they are asked for."""
 
-    def __init__(self, path: PathLike, metric: Metric) -> None:
+    def __init__(self, path: PathLike, metric: Metric, data: bytes | None = None) -> None:
         self._path, self._metric = path, metric
-        self._arrays = read_arrays(path)
+        self._arrays = read_arrays(path, data)
         self._first = [self._build(index) for index in range(min(CHECKED, len(self)))]
 
     def __len__(self) -> int:

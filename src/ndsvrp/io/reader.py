@@ -1,58 +1,134 @@
 """Read problems from files of any supported format."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any, Never
 
-from ndsvrp.errors import InstanceError
-from ndsvrp.io.files import PathLike, read_text
-from ndsvrp.io.npz import ProblemSet, build, read_arrays
-from ndsvrp.io.solomon import is_solomon, read_solomon
+from ndsvrp.errors import InstanceError, NdsError
+from ndsvrp.io.additions import Additions
+from ndsvrp.io.files import MIB, PathLike, check_name, decode, is_standard, read_bytes
+from ndsvrp.io.folders import instance_files, is_folder
+from ndsvrp.io.forms import ENDINGS, form_of
+from ndsvrp.io.npz import ProblemSet
+from ndsvrp.io.problem_json import read_problem_json
+from ndsvrp.io.solomon import read_solomon
+from ndsvrp.io.stops import read_stops
 from ndsvrp.io.vrp import read_vrp
 from ndsvrp.metric import Metric
+from ndsvrp.model import warn_of_degrees
 from ndsvrp.problem import Problem
+
+STATED = tuple(field.name for field in fields(Additions))
+MAX_TABLE = 64 * MIB  # of a table or JSON, whose cells take many times their size as objects
 
 
 def read(
-    path: PathLike, metric: str = "auto", index: int | None = None, *, ignore_fields: Iterable[str] = ()
+    path: PathLike,
+    metric: str = "auto",
+    index: int | None = None,
+    *,
+    ignore_fields: Iterable[str] = (),
+    columns: Mapping[str, str] | None = None,
+    capacity: float | None = None,
+    vehicles: int | None = None,
+    max_distance: float | None = None,
+    max_duration: float | None = None,
+    distance: PathLike | None = None,
+    duration: PathLike | None = None,
+    **unknown: Never,
 ) -> Problem:
-    """Read one instance: VRPLIB (`.vrp`), Solomon or Gehring–Homberger text, or one of an `.npz` set.
+    """Read one instance from a file, from a set or a folder, or from standard input (`-`).
+
+    Formats: VRPLIB (`.vrp`), Solomon or Gehring–Homberger text (`.txt`), a table of stops (`.csv`), a problem as JSON
+    (`.json`), a set (`.npz`). Other endings, and standard input, are recognised by their content.
 
     `metric` says how lengths are rounded: a `Metric` value, or `auto`, which picks the convention of the file:
     EUC_2D without windows `round`, with windows `dimacs`; Solomon text `dimacs`; an explicit matrix `round` if all
-    is whole, else `none`; `.npz` `none`. `problem.metric` is the chosen one. `index` (from 0) picks the instance
-    of a set; a set with one instance does not need it.
+    is whole, else `none`; others `none`. `problem.metric` is the chosen one. `index` (from 0) picks the instance
+    of a set or folder; one with a single instance does not need it.
 
-    A VRPLIB file with an unknown field or section is refused, because it may state a constraint, unless
-    `ignore_fields` names it.
+    A file with an unknown field or section is refused, because it may state a constraint, unless `ignore_fields` names
+    it. `columns` maps our names of columns to those of a table: `{"demand": "kg"}`. `capacity`, `vehicles`,
+    `max_distance` and `max_duration` complete a table, or replace what a file states. `distance` and `duration` name
+    files with a matrix (`.csv`, `.npy`).
     """
-    picked = _metric(metric)
-    if Path(path).suffix.lower() == ".npz":
-        arrays = read_arrays(path)
-        size = len(arrays["capacity"])
-        if index is None and size > 1:
-            raise InstanceError(f"holds {size} instances, choose one by its index (0 … {size - 1})", file=str(path))
-        if not 0 <= (index or 0) < size:
-            raise InstanceError(f"no instance {index}, there are {size} (0 … {size - 1})", file=str(path))
-        return build(path, arrays, index or 0, picked or Metric.NONE)
-    text = read_text(path)
-    if index not in (None, 0):
-        raise InstanceError(f"no instance {index}, the file holds one (0)", file=str(path))
+    _refuse_unknown("read", unknown)
+    additions = Additions(capacity, vehicles, max_distance, max_duration, distance, duration, columns or {})
+    instances = _instances(path, _metric(metric), tuple(ignore_fields), additions)
+    size = len(instances)
+    if index is None and size > 1:
+        raise InstanceError(f"holds {size} instances, choose one by its index (0 … {size - 1})", file=str(path))
+    if not 0 <= (index or 0) < size:
+        what = "the file holds one (0)" if size == 1 else f"there are {size} (0 … {size - 1})"
+        raise InstanceError(f"no instance {index}, {what}", file=str(path))
+    return instances[index or 0]
+
+
+def read_set(
+    path: PathLike, metric: str = "auto", *, ignore_fields: Iterable[str] = (), **additions: Any
+) -> Sequence[Problem]:
+    """Read all instances of an `.npz` set or of a folder; any other instance file is a set of one.
+
+    The arguments are those of `read`. Instances of a set beyond the first thousand are built, and checked, when they
+    are asked for.
+    """
+    _refuse_unknown("read_set", [name for name in additions if name not in STATED])
+    made = Additions(**{name: value for name, value in additions.items() if value is not None})
+    return _instances(path, _metric(metric), tuple(ignore_fields), made)
+
+
+def _instances(
+    path: PathLike, metric: Metric | None, ignore: tuple[str, ...], additions: Additions
+) -> Sequence[Problem]:
+    """Return the instances of a file or folder; those of a folder are read when they are asked for."""
+    check_name(path)
+    if is_folder(path) and Path(path).suffix.lower() not in ENDINGS:
+        return [_one(file, read_bytes(file), metric, ignore, additions) for file in instance_files(path)]
+    data = read_bytes(path)
+    if form_of(path, data) == "npz":
+        problems = ProblemSet(path, metric or Metric.NONE, data)
+        if additions == Additions():
+            return problems
+        return [_located(path, additions, problem) for problem in problems]
+    return [_one(path, data, metric, ignore, additions)]
+
+
+def _one(path: PathLike, data: bytes, metric: Metric | None, ignore: tuple[str, ...], additions: Additions) -> Problem:
+    """Return the problem in the content of a file."""
+    file, stem = str(path), "problem" if is_standard(path) else Path(path).stem
+    form = form_of(path, data)
+    if form in ("csv", "json") and len(data) > MAX_TABLE:
+        what = f"is {len(data) / MIB:,.0f} MiB large, a table or JSON has at most {MAX_TABLE // MIB} MiB"
+        raise InstanceError(f"{what}; large matrices are .npy files (--distance, --duration)", file=file)
+    text = decode(path, data)
     try:
-        if _is_solomon(path, text):
-            return read_solomon(text, picked, Path(path).stem, str(path))
-        return read_vrp(text, picked, Path(path).stem, str(path), ignore_fields)
+        if form == "csv":
+            problem = read_stops(text, metric, stem, file, additions, ignore)
+        elif form == "json":
+            problem = read_problem_json(text, metric, stem, file, additions)
+        elif form == "solomon":
+            problem = additions.apply(read_solomon(text, metric, stem, file))
+        else:
+            problem = additions.apply(read_vrp(text, metric, stem, file, ignore))
     except InstanceError as error:
-        raise error.located(str(path)) from None
+        raise error if error.file is not None else error.located(file) from None
+    if form == "vrp" and problem.coordinates is not None and problem.distance is None:
+        warn_of_degrees(problem.coordinates, file)
+    return problem
 
 
-def read_set(path: PathLike, metric: str = "auto", *, ignore_fields: Iterable[str] = ()) -> Sequence[Problem]:
-    """Read all instances of an `.npz` set; any other instance file is a set of one.
+def _located(path: PathLike, additions: Additions, problem: Problem) -> Problem:
+    try:
+        return additions.apply(problem)
+    except InstanceError as error:
+        raise error if error.file is not None else error.located(str(path)) from None
 
-    Instances of a set beyond the first thousand are built, and checked, when they are asked for.
-    """
-    if Path(path).suffix.lower() != ".npz":
-        return [read(path, metric, ignore_fields=ignore_fields)]
-    return ProblemSet(path, _metric(metric) or Metric.NONE)
+
+def _refuse_unknown(call: str, names: Iterable[str]) -> None:
+    for name in names:
+        known = ", ".join(("metric", *(("index",) if call == "read" else ()), "ignore_fields", *STATED))
+        raise NdsError(f"{call}: unknown '{name}' (known: {known})")
 
 
 def _metric(metric: str) -> Metric | None:
@@ -62,8 +138,3 @@ def _metric(metric: str) -> Metric | None:
     if metric not in list(Metric):
         raise InstanceError(f"unknown metric '{metric}' (known: auto, {', '.join(Metric)})")
     return Metric(metric)
-
-
-def _is_solomon(path: PathLike, text: str) -> bool:
-    suffix = Path(path).suffix.lower()
-    return suffix != ".vrp" and (is_solomon(text) or (suffix == ".txt" and "_SECTION" not in text.upper()))

@@ -49,8 +49,19 @@ def describe(result: Result) -> dict[str, Any]:
         "reconstructions": result.reconstructions,
         "settings": result.settings,
         "trace": [point._asdict() for point in result.trace],
+        "schedule": [
+            {"route": route.number, **route.figures, "stops": [stop._asdict() for stop in route.stops]}
+            for route in result.schedule
+        ],
+        "unserved_names": [problem.name_of(customer) for customer in report.unserved],
         **environment(),
     }
+
+
+def to_dict(result: Result) -> dict[str, Any]:
+    """Return the table as JSON types."""
+    table: dict[str, Any] = plain(describe(result))
+    return table
 
 
 def plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from ndsvrp.errors import InstanceError, NdsWarning
 from ndsvrp.io.files import PathLike, read_text, write_atomic
 from ndsvrp.io.tokens import count, is_number, shown
 from ndsvrp.metric import Metric
-from ndsvrp.solution import Solution
+from ndsvrp.solution import Solution, require_solution
 
 # Possessive quantifiers (*+) do not backtrack: a line takes linear time, whatever it holds.
 _ROUTE = re.compile(r"route\s*+#?+\s*+\d++\s*+:(.*)", re.IGNORECASE)
@@ -52,9 +52,15 @@ def read_solution(path: PathLike) -> tuple[Solution, float | None]:
 
 def write_solution(path: PathLike, solution: Solution, cost: float) -> None:
     """Write a `.sol` file, completely or not at all."""
+    write_atomic(path, solution_bytes(solution, cost))
+
+
+def solution_bytes(solution: Solution, cost: float) -> bytes:
+    """Return the content of a `.sol` file."""
+    require_solution("what is written", solution)
     lines = [f"Route #{i}: {' '.join(map(str, route))}".rstrip() for i, route in enumerate(solution.routes, start=1)]
     lines.append(f"Cost: {int(cost) if float(cost).is_integer() else float(cost)}")
-    write_atomic(path, ("\n".join(lines) + "\n").encode())
+    return ("\n".join(lines) + "\n").encode()
 
 
 def matches_cost(written: float, cost: float, metric: Metric) -> bool:

@@ -3,6 +3,7 @@
 The constraint records name the columns: `Field.solomon`.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ndsvrp.io.outline import Row
 from ndsvrp.io.tokens import amount, count, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
+from ndsvrp.text import printable
 
 HEAD = ("NUMBER", "CAPACITY")
 COLUMNS = ("CUST NO.", "XCOORD.", "YCOORD.", "DEMAND", "READY TIME", "DUE DATE", "SERVICE TIME")
@@ -83,3 +85,26 @@ def _numbers(row: Row, columns: tuple[str, ...]) -> list[float]:
         if not is_number(word):
             raise InstanceError(f"{shown(word)} is not a number", field=column, line=row.line)
     return [float(word) for word in row.words]
+
+
+def solomon_text(problem: Problem) -> str:
+    """Return a problem as Solomon text, which has windows and service times, and no matrix, prizes or route limits."""
+    for field in FIELDS:
+        if not field.solomon and getattr(problem, field.name) is not None:
+            raise InstanceError("has no place in Solomon text: use .json or .vrp", field=field.name)
+    if problem.distance is not None or problem.coordinates is None:
+        raise InstanceError("has no place in Solomon text: use .json or .vrp", field="distance")
+    if problem.windows is None:
+        raise InstanceError("Solomon text needs time windows: use .json or .vrp", field="windows")
+    service = np.zeros(len(problem.demand)) if problem.service is None else problem.service
+    table = np.column_stack([problem.coordinates, problem.demand, problem.windows, service])
+    vehicles = problem.customers if problem.vehicles is None else problem.vehicles
+    rows = [[node, *row] for node, row in enumerate(table.tolist())]
+    name = " ".join(printable(problem.name).split()) or "problem"
+    lines = [name, "", "VEHICLE", _aligned(HEAD), _aligned([vehicles, problem.capacity]), "", "CUSTOMER"]
+    return "\n".join([*lines, _aligned(COLUMNS), "", *map(_aligned, rows)]) + "\n"
+
+
+def _aligned(cells: Iterable[str | float]) -> str:
+    whole = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells)
+    return "  ".join(str(cell).rjust(10) for cell in whole)

@@ -23,9 +23,9 @@ def read_toml(path: PathLike) -> dict[str, Any]:
     return tables
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str, file: str | None = None) -> Any:
     """Return the value of a JSON text, or raise InstanceError."""
-    return _parsed(json.loads, "JSON", text, None)
+    return _parsed(json.loads, "JSON", text, file)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -7,14 +7,14 @@ The depot may be any node of the file; it becomes index 0, and the other nodes b
 the order of their numbers. With the depot as node 1, as usual, node i of the file is customer i - 1.
 """
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ndsvrp.constraints import CAPACITY, CONSTRAINTS, FIELDS, Field
-from ndsvrp.errors import InstanceError, NdsWarning
+from ndsvrp.errors import InstanceError, warn
+from ndsvrp.geo import tsplib_degrees, tsplib_geo
 from ndsvrp.io.matrix import line_of_row, read_matrix
 from ndsvrp.io.outline import Outline, Section, outline, plain_name
 from ndsvrp.io.tokens import amount, count, is_number, shown
@@ -25,14 +25,16 @@ from ndsvrp.variants import VARIANTS
 
 #: numbers per node of the sections that are tables
 COLUMNS = {"NODE_COORD": 2, "DISPLAY_DATA": 2, **{field.section: field.columns for field in FIELDS if field.section}}
-SECTIONS = {*COLUMNS, "DEPOT", "EDGE_WEIGHT"}
+SECTIONS = {*COLUMNS, "DEPOT", "EDGE_WEIGHT", "EDGE_DURATION"}
 HEADERS = {
-    "NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE",
+    "NAME", "TYPE", "DIMENSION", "METRIC", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE",
+    "DISPLAY_DATA_TYPE",
     *(field.header for field in FIELDS if field.header),
 }  # fmt: skip
 #: what TYPE may say, and the constraints that the file must then state
 TYPES = {name: variant.constraints - {CAPACITY} for variant in VARIANTS.values() for name in variant.types}
-WEIGHTS = ("EUC_2D", "EXPLICIT")
+MATRICES = {"distance": "EDGE_WEIGHT", "duration": "EDGE_DURATION"}  # sections of an EXPLICIT file
+WEIGHTS = ("EUC_2D", "GEO", "EXPLICIT")
 
 
 def read_vrp(text: str, metric: Metric | None, name: str, file: str, ignore_fields: Iterable[str] = ()) -> Problem:
@@ -44,19 +46,40 @@ def read_vrp(text: str, metric: Metric | None, name: str, file: str, ignore_fiel
     _check_known(file_outline, file, _ignored(ignore_fields))
     n = _whole(file_outline, "DIMENSION", at_least=2)
     tables = _tables(file_outline, n)
-    explicit = _is_explicit(file_outline)
+    weights = _weights(file_outline)
     depot = _depot(file_outline, n)
     order = np.array([depot, *(node for node in range(n) if node != depot)])
     columns = {section: table[order] for section, table in tables.items()}
     fields: dict[str, Any] = {field.name: _values(file_outline, field, columns, n) for field in FIELDS}
     fields["coordinates"] = columns.get("NODE_COORD", columns.get("DISPLAY_DATA"))
-    fields["distance"] = read_matrix(file_outline, n)[np.ix_(order, order)] if explicit else None
+    fields |= {"distance": None, "duration": None}
+    if weights == "GEO":
+        fields |= _geographic(file_outline, columns["NODE_COORD"], order)
+    for field, section in MATRICES.items():
+        if section in file_outline.sections or (section == "EDGE_WEIGHT" and weights == "EXPLICIT"):
+            fields[field] = read_matrix(file_outline, n, section)[np.ix_(order, order)]
+    if "METRIC" in file_outline.fields and metric is None:
+        metric = Metric(_choice(file_outline, "METRIC", tuple(Metric)))
     if "NAME" in file_outline.fields:
         name = file_outline.fields["NAME"].value or name
     try:
         return Problem(**fields, name=name, metric=conventional_metric(fields) if metric is None else metric)
     except InstanceError as error:
         raise error.located(file, _line(file_outline, error, order)) from None
+
+
+def _geographic(file_outline: Outline, coordinates: Floats, order: Any) -> dict[str, Any]:
+    """Return distances of TSPLIB's GEO, and coordinates in degrees."""
+    try:
+        distance = tsplib_geo(coordinates)
+    except InstanceError as error:
+        raise InstanceError(error.message, line=_line(file_outline, error, order), field="NODE_COORD_SECTION") from None
+    return {"coordinates": tsplib_degrees(coordinates), "geographic": True, "distance": distance}
+
+
+def fields_of(problem: Problem) -> dict[str, Any]:
+    """Return the fields that the rounding of a file depends on."""
+    return {name: getattr(problem, name) for name in ("distance", *(field.name for field in FIELDS))}
 
 
 def conventional_metric(fields: dict[str, Any]) -> Metric:
@@ -99,7 +122,7 @@ def _check_known(file_outline: Outline, file: str, ignored: set[str]) -> None:
     for name, title, line in unknown:
         if name.removesuffix("_SECTION") not in ignored:
             raise InstanceError(refusal(name, title), field=title, line=line)
-        warnings.warn(f"{file}:{line}: {title}: ignored, as asked", NdsWarning, stacklevel=4)
+        warn(f"{file}:{line}: {title}: ignored, as asked")
     if "TYPE" in file_outline.fields:
         stated = TYPES[_choice(file_outline, "TYPE", tuple(TYPES))]
         for section_name in (c.fields[0].section for c in CONSTRAINTS if c in stated):
@@ -107,16 +130,17 @@ def _check_known(file_outline: Outline, file: str, ignored: set[str]) -> None:
                 raise file_outline.no_section(section_name)
 
 
-def _is_explicit(file_outline: Outline) -> bool:
-    """Return whether lengths come from a matrix. Refuse a file without the sections that every problem needs."""
-    explicit = _choice(file_outline, "EDGE_WEIGHT_TYPE", WEIGHTS) == "EXPLICIT"
+def _weights(file_outline: Outline) -> str:
+    """Return where lengths come from. Refuse a file without the sections that every problem needs."""
+    weights = _choice(file_outline, "EDGE_WEIGHT_TYPE", WEIGHTS)
     required = [field.section for field in FIELDS if field.required and field.section]
-    for section in required if explicit else ("NODE_COORD", *required):
+    for section in required if weights == "EXPLICIT" else ("NODE_COORD", *required):
         if section not in file_outline.sections:
             raise file_outline.no_section(section)
-    if not explicit and "EDGE_WEIGHT" in file_outline.sections:
-        raise file_outline.sections["EDGE_WEIGHT"].fault("contradicts EDGE_WEIGHT_TYPE, which is not EXPLICIT")
-    return explicit
+    for section in MATRICES.values():
+        if weights != "EXPLICIT" and section in file_outline.sections:
+            raise file_outline.sections[section].fault("contradicts EDGE_WEIGHT_TYPE, which is not EXPLICIT")
+    return weights
 
 
 def _choice(file_outline: Outline, name: str, known: tuple[str, ...]) -> str:
@@ -197,8 +221,10 @@ def _depot(file_outline: Outline, n: int) -> int:
 def _line(file_outline: Outline, error: InstanceError, order: Any) -> int | None:
     """Return the line that an error of `Problem` is about."""
     node = int(order[error.node]) if error.node is not None else None
-    if error.field == "distance":
-        return line_of_row(file_outline, node, len(order)) if node is not None else None
+    if error.field in MATRICES:
+        section_name = MATRICES[error.field]
+        known = node is not None and section_name in file_outline.sections
+        return line_of_row(file_outline, node, len(order), section_name) if known and node is not None else None
     field = next((field for field in FIELDS if field.name == error.field), None)
     if field is not None and field.header in file_outline.fields:
         return file_outline.fields[field.header].line

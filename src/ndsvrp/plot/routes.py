@@ -35,7 +35,7 @@ def plot_routes(
     points = problem.coordinates
     figure, axes = canvas(6.4, 6.4 * _height(points))
     _draw(axes, points, _around(points, [route for route in solution.routes if route]), list(report.unserved))
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect(_aspect(problem), adjustable="datalim")
     axes.margins(0.03)
     axes.set_title(_title(problem, solution, report, title), color=INK, fontsize=10)
     if file is not None:
@@ -63,6 +63,13 @@ def _draw(axes: Axes, points: Floats, routes: list[Route], unserved: list[int]) 
     hollow = {"facecolors": "none", "edgecolors": FAINT, "linewidths": 0.8 * width**0.5}
     dots("unserved", unserved, s=1.3 * size, zorder=3, **hollow)
     dots("depot", [0], s=64, marker="s", color=INK, edgecolors="white", linewidths=1, zorder=4)
+
+
+def _aspect(problem: Problem) -> float:
+    """Return how much longer a unit of y is than one of x: a degree of latitude, than one of longitude."""
+    if not problem.geographic or problem.coordinates is None:
+        return 1.0
+    return float(1.0 / max(0.01, np.cos(np.deg2rad(problem.coordinates[:, 1].mean()))))
 
 
 def _around(points: Floats, routes: list[Route]) -> list[Route]:

@@ -1,7 +1,7 @@
 """Augmented simulated annealing: Algorithm 2 of the paper, for rules and for learned policies."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from ndsvrp.engine.base import ChainStats, Engine, Ints, Recipe, State
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest, checked_answer
 from ndsvrp.search.augment import augmentations
+from ndsvrp.search.control import Callback, Control, Stop
 from ndsvrp.search.pipeline import Launched, Pipeline
 from ndsvrp.search.result import Progress, TracePoint
 from ndsvrp.search.settings import Settings
@@ -39,7 +40,8 @@ class Search:
     init: Solution | None = None
     start_rounds: int = 100  #: of improving the start; see `improve_start`
     threads: int = 1  #: for the ruin
-    callback: Callable[[Progress], None] | None = None
+    callback: Callback | None = None
+    stop: Stop | None = None
     traces: list[list[TracePoint]] = field(init=False)  #: one per problem
     iteration: int = field(default=0, init=False)  #: the last one begun
     reconstructions: int = field(default=0, init=False)  #: of all problems, in the iterations observed so far
@@ -48,6 +50,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.traces = [[] for _ in self.problems]
+        self._control = Control(self.callback, self.stop)
         self._pipeline = Pipeline(self.budget, self.ruin, self.engine.runs_ahead)
         self._recipe = self.settings.recipe(self.problems[0].customers, by_rule=self.ruin is None)
 
@@ -66,6 +69,7 @@ class Search:
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""
+        self._control = Control(self.callback, self.stop)
         settings, engine, chains, recipe = self.settings, self.engine, self.settings.solutions, self._recipe
         sides = [problem.side() for problem in self.problems]  # temperatures are given for a box of side 1
         cooling = [ExponentialCooling(settings.hot * side, settings.cold * side) for side in sides]
@@ -104,7 +108,7 @@ class Search:
         """Run one iteration and discard it, so that one-time work of a GPU (compiling and loading kernels, capturing
         graphs) takes no time of the search."""
         budget = Budget(seconds=REHEARSAL, iterations=1)
-        replace(self, budget=budget, start_rounds=min(1, self.start_rounds), callback=None).run()
+        replace(self, budget=budget, start_rounds=min(1, self.start_rounds), callback=None, stop=None).run()
 
     def best(self) -> list[Solution]:
         """Return the best solution of each problem; without routes if the search ended before its start."""
@@ -135,7 +139,7 @@ class Search:
         return checked_answer(self.ruin(request), request)
 
     def _report(self, launched: Launched, stats: ChainStats) -> str | None:
-        """Record an iteration, call the callback, and return why the budget ends the search, if it does.
+        """Record an iteration, call the callback, and return why budget or user end the search, if they do.
 
         Callback and budget get the mean over several problems.
         """
@@ -143,10 +147,9 @@ class Search:
         progress = Progress(
             launched.iteration, self.budget.elapsed(), float(stats.best_costs[best].mean()),
             float(launched.temperatures.mean()), self.reconstructions, int(stats.missing[best].sum()),
-        )  # fmt: skip
-        if self.callback is not None:
-            self.callback(progress)
-        return self.budget.reason(progress)
+        ).with_export(self.best)  # fmt: skip
+        ended = self._control.reason(progress)
+        return self.budget.reason(progress) or ended
 
     def _note(self, launched: Launched, stats: ChainStats) -> Ints:
         """Count reconstructions and extend the traces. Return the best chain of each problem."""

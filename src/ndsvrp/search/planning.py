@@ -21,6 +21,7 @@ SOLVERS = ("auto", "hybrid", "nds", "sisr")
 PRESETS = tuple(presets.PRESETS)
 DEVICES = ("auto", "cpu", "cuda")
 RUINS = (*RULES, "policy")
+CALL = ("time", "iterations", "patience", "target", "seed", "init", "callback", "stop")  # arguments of `solve` itself
 BY_POLICY = ("cvrp", "vrptw", "pcvrp"), range(100, 2001)  # variants and sizes where `auto` chooses the policy
 
 
@@ -60,7 +61,11 @@ class Request:
     @classmethod
     def of(cls, **options: Any) -> Request:
         """Return a request; options that are no field of it are settings."""
-        names = {f.name for f in fields(cls)} - {"settings"}
+        names = [f.name for f in fields(cls) if f.name != "settings"]
+        known = dict.fromkeys((*CALL, *names, *(f.name for f in fields(Settings))))
+        for name in options:
+            if name not in known or name in CALL:
+                raise NdsError(f"unknown option '{name}' (known: {', '.join(known)})")
         settings = {name: value for name, value in options.items() if name not in names}
         return cls(**{name: value for name, value in options.items() if name in names}, settings=settings)
 
@@ -110,10 +115,7 @@ def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
         changes["chains"] = request.chains
     if request.chains is not None or ruin not in (None, *RULES):  # regions are for rules, and divide the chains
         changes.setdefault("regions", 1)
-    try:
-        settings = replace(base, **changes)
-    except TypeError as error:
-        raise NdsError(f"settings: {error}") from None
+    settings = replace(base, **changes)
     if request.threads is not None:
         require_whole("threads", request.threads)
         if request.threads < 1:

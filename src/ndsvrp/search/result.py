@@ -1,13 +1,26 @@
 """What a search returns."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakMethod
 
 from ndsvrp.check import Report
-from ndsvrp.errors import NoSolutionError
+from ndsvrp.errors import NdsError, NoSolutionError
 from ndsvrp.problem import Problem
+from ndsvrp.schedule import RouteSchedule, schedule
 from ndsvrp.solution import Solution
+
+STOPPED = {
+    "time": "time limit", "iterations": "iteration limit", "patience": "no better solution for long enough",
+    "target": "target reached", "stop": "stop criterion", "callback": "ended by the callback",
+    "error": "an error in the callback", "interrupted": "interrupted",
+}  # fmt: skip
+"""Why a search ended (`Result.stopped`), in words."""
 
 
 class TracePoint(NamedTuple):
@@ -18,11 +31,8 @@ class TracePoint(NamedTuple):
     cost: float
 
 
-class Progress(NamedTuple):
-    """The state of a search after an iteration, for a callback; on a GPU the next iteration may be running by then.
-
-    For problems searched together, `best` and `temperature` are means, and the counts are sums.
-    """
+class _Numbers(NamedTuple):
+    """The numbers of a `Progress`."""
 
     iteration: int
     seconds: float
@@ -32,15 +42,48 @@ class Progress(NamedTuple):
     unserved: int  #: required customers that the best solution does not serve (a tight fleet, early in the search)
 
 
+class Progress(_Numbers):
+    """The state of a search after an iteration, for a callback; on a GPU the next iteration may be running by then.
+
+    For problems searched together, `best` and `temperature` are means, and the counts are sums.
+    """
+
+    _export: Callable[[], Callable[[], list[Solution]] | None] | None = None
+
+    @property
+    def incumbent(self) -> Solution:
+        """The best solution when it is asked for; of several problems searched together, that of the first."""
+        return self.incumbents[0]
+
+    @property
+    def incumbents(self) -> list[Solution]:
+        """The best solution of each problem that is searched together."""
+        export = None if self._export is None else self._export()
+        if export is None:
+            raise NdsError("the search of this progress is over; its result has the solution")
+        return export()
+
+    def with_export(self, export: Callable[[], list[Solution]]) -> Progress:
+        """Return this, with a method of the search for its incumbents.
+
+        Two of them are equal if their numbers are. One that is kept does not keep the search, and its GPU memory.
+        """
+        self._export = WeakMethod(export)
+        return self
+
+    def __reduce__(self) -> tuple[type[Progress], tuple[Any, ...]]:
+        return Progress, tuple(self)
+
+
 @dataclass(frozen=True)
 class Result:
     """The best solution found, checked, and how it was found."""
 
     problem: Problem
     solution: Solution
-    report: Report  #: of `check`
+    report: Report  #: of `check`; called with a file, it writes the page of `to_html`
     seed: int
-    stopped: str  #: why: time, iterations, patience, target, interrupted
+    stopped: str  #: why: time, iterations, patience, target, stop, callback, error (in the callback), interrupted
     seconds: float  #: start solutions and search; for problems searched together, an equal share
     iterations: int
     reconstructions: int  #: solutions built; for problems searched together, an equal share
@@ -48,10 +91,48 @@ class Result:
     trace: tuple[TracePoint, ...] = ()
     preparation: float = 0.0  #: seconds of converting the problem to the form of the engine, before the clock started
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "report", replace(self.report, page=self.to_html))
+
     @property
     def cost(self) -> float:
         """Distance plus lost prizes, computed by `check` in float64."""
         return self.report.cost
+
+    @cached_property
+    def schedule(self) -> tuple[RouteSchedule, ...]:
+        """Each route with load, distance and duration, and the times of its stops."""
+        return schedule(self.problem, self.solution)
+
+    def __str__(self) -> str:
+        """Return a summary of at most twenty lines."""
+        from ndsvrp.search.summary import summary
+
+        return summary(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain tables and lists, as `to_json` has it."""
+        from ndsvrp.io.result import to_dict
+
+        return to_dict(self)
+
+    def to_json(self, *, indent: int | None = 1) -> str:
+        """Return a JSON text; `schemas/result.schema.json` describes it."""
+        from ndsvrp.io.result import json_bytes
+
+        return json_bytes(self.to_dict(), indent).decode()
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas DataFrame with a row per stop, the depot included."""
+        from ndsvrp.io.stop_table import to_dataframe
+
+        return to_dataframe(self)
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Return routes and stops as a GeoJSON FeatureCollection, for problems with latitude and longitude."""
+        from ndsvrp.io.geojson import to_geojson
+
+        return to_geojson(self)
 
     def plot(self, file: str | Path | None = None) -> Any:
         """Draw the routes. Return the matplotlib figure, and write it if a file is given."""
@@ -59,18 +140,25 @@ class Result:
 
         return plot_routes(self.problem, self.solution, file)
 
+    def to_html(self, file: str | Path | None = None) -> str:
+        """Return one HTML page with map, routes, times and convergence, and write it if a file is given.
+
+        `result.report(file)` does the same.
+        """
+        from ndsvrp.report import write_page
+
+        return write_page(self, file)
+
     def save(self, file: str | Path) -> None:
-        """Write the solution as `.sol`, or the whole result as `.json`, by the file's ending."""
-        from ndsvrp.io import write_result, write_solution
+        """Write `.json`, `.geojson`, `.csv` (a row per stop) or `.html` by the ending; else the solution as `.sol`."""
+        from ndsvrp.io.save import save
 
-        if Path(file).suffix == ".json":
-            write_result(file, self)
-        else:
-            write_solution(file, self.solution, self.cost)
+        save(file, self)
 
 
-def no_solution(problem: Problem, report: Report, preparation: float) -> NoSolutionError | None:
+def no_solution(result: Result) -> NoSolutionError | None:
     """Return the error of a search that leaves required customers unserved, if it does."""
+    problem, report = result.problem, result.report
     broken = [violation for violation in report.violations if violation.kind != "unserved"]
     if broken:  # not a bad instance, but a bug of this package
         raise RuntimeError(f"the search returned an infeasible solution, please report this: {broken[0]}")
@@ -79,4 +167,4 @@ def no_solution(problem: Problem, report: Report, preparation: float) -> NoSolut
         return None
     fleet = f"{problem.vehicles} vehicles leave " if problem.vehicles is not None else ""
     message = f"no feasible solution found: {fleet}{len(unserved)} required customers unserved"
-    return NoSolutionError(message, unserved, preparation)
+    return NoSolutionError(message, unserved, result.preparation, result)

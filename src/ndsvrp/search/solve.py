@@ -5,8 +5,9 @@ from typing import Any
 
 from ndsvrp.errors import NoSolutionError
 from ndsvrp.problem import Problem
+from ndsvrp.search.control import Callback, Stop
 from ndsvrp.search.result import Result
-from ndsvrp.search.solver import Callback, Solver
+from ndsvrp.search.solver import Solver
 from ndsvrp.solution import Solution
 
 
@@ -20,6 +21,7 @@ def solve(
     seed: int = 0,
     init: Solution | None = None,
     callback: Callback | None = None,
+    stop: Stop | None = None,
     **options: Any,
 ) -> Result:
     """Solve a problem; the cost and feasibility of the result come from `check`.
@@ -31,13 +33,19 @@ def solve(
     GPU, and converting the problem to the form of the engine (`Result.preparation`); it includes export and check of
     the result. Your own function is never called before the clock starts, unless it is `on_device`.
 
-    The result depends on problem, seed, chains and settings, never on `threads`. Ctrl-C ends the search early and
-    returns the best solution so far. Raises NoSolutionError if a limited fleet leaves required customers unserved.
+    `callback` is called with a `Progress` after each iteration; `progress.incumbent` is the best solution. If it
+    returns False the search ends, and likewise if `stop` returns something true: any function of the progress, or
+    without arguments, such as `event.is_set`. If one of them raises an exception, the search ends with a CallbackError
+    that has the best solution.
+
+    The result depends on problem, seed, chains and settings, never on `threads`. Ctrl-C or SIGTERM ends the search
+    early and returns the best solution so far. Raises NoSolutionError if a limited fleet leaves required customers
+    unserved.
     """
     with Solver(**options) as solver:
         return solver.solve(
             problem, time=time, iterations=iterations, patience=patience, target=target, seed=seed, init=init,
-            callback=callback,
+            callback=callback, stop=stop,
         )  # fmt: skip
 
 
@@ -51,6 +59,7 @@ def solve_set(
     target: float | None = None,
     seed: int = 0,
     callback: Callback | None = None,
+    stop: Stop | None = None,
     **options: Any,
 ) -> list[Result | NoSolutionError]:
     """Solve several problems, up to `together` of them side by side (16 by default).
@@ -66,10 +75,11 @@ def solve_set(
     if the problems have a matrix.
 
     If the fleet of a problem leaves required customers unserved, a NoSolutionError takes the place of its result. The
-    same holds for problems whose search had not begun when Ctrl-C was pressed.
+    same holds for problems whose search had not begun when Ctrl-C was pressed, or when the callback returned False.
+    `stop` ends the search of the problems that are searched together; the next ones follow.
     """
     with Solver(**options) as solver:
         return solver.solve_set(
             problems, together=together, time=time, iterations=iterations, patience=patience, target=target, seed=seed,
-            callback=callback,
+            callback=callback, stop=stop,
         )  # fmt: skip

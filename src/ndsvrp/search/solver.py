@@ -1,28 +1,32 @@
 """The solver: opens what a plan needs once, and serves one problem or thousands."""
 
+import logging
+import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
 
 from ndsvrp import models
 from ndsvrp.check import check
+from ndsvrp.constraints.fleet import shortage
 from ndsvrp.engine.base import Engine
-from ndsvrp.errors import InstanceError, NdsError, NdsWarning, NoSolutionError
-from ndsvrp.problem import Problem
+from ndsvrp.errors import CallbackError, InstanceError, NdsError, NdsWarning, NoSolutionError
+from ndsvrp.problem import Problem, require_problem
 from ndsvrp.records import require_whole
 from ndsvrp.ruin import Ruin, as_ruin
 from ndsvrp.search.asa import Search
+from ndsvrp.search.control import Callback, CallbackFailure, Stop, interruptible
 from ndsvrp.search.planning import Plan, Request, plan
-from ndsvrp.search.result import Progress, Result, no_solution
+from ndsvrp.search.result import Result, no_solution
 from ndsvrp.search.stopping import Budget, Limits
-from ndsvrp.solution import Solution
+from ndsvrp.solution import Solution, require_solution
 from ndsvrp.variants import variant_of
 
 TOGETHER = 16  # problems searched side by side by default
 CHECKING = 4e-6  # seconds per customer for exporting and checking a solution, within the time limit
 
-Callback = Callable[[Progress], None]
+logger = logging.getLogger(__name__)
 Outcome = Result | NoSolutionError
 
 
@@ -47,6 +51,8 @@ class Solver:
     def __init__(self, request: Request | None = None, **options: Any) -> None:
         if request is not None and options:
             raise NdsError("a solver takes a request or options, not both")
+        if request is not None and not isinstance(request, Request):
+            raise NdsError(f"a solver takes a Request, got {type(request).__name__}; solver.solve takes the problem")
         self.request = request if request is not None else Request.of(**options)
         given = self.request.model if isinstance(self.request.ruin, str | None) else self.request.ruin
         self._ruin = None if isinstance(given, str | Path | None) else as_ruin(given)
@@ -66,6 +72,7 @@ class Solver:
 
     def plan(self, problem: Problem, together: int = 1) -> Plan:
         """Return what a search of this problem, or of so many of its kind together, will use."""
+        require_problem("solve", problem)
         return plan(problem, self.request, together)
 
     def open(self, problem: Problem, together: int = 1) -> Opened:
@@ -89,15 +96,21 @@ class Solver:
         seed: int = 0,
         init: Solution | None = None,
         callback: Callback | None = None,
+        stop: Stop | None = None,
         **limits: Unpack[Limits],
     ) -> Result:
         """Solve a problem; see `ndsvrp.solve`."""
-        if init is not None and not isinstance(init, Solution):
-            raise NdsError(f"init must be a Solution, got {type(init).__name__}")
+        if init is not None:
+            require_solution("init", init)
         opened = self.open(problem)
         if init is not None and not (report := check(problem, init)).feasible:
             raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
-        (outcome,), _ = _search([problem], opened, limits, seed, callback, init)
+        if short := shortage(problem):
+            raise NoSolutionError(short, [])
+        found = _search([problem], opened, limits, seed, callback, stop, init)
+        if found.failure is not None:
+            raise CallbackError(found.failure, found.outcomes) from found.failure
+        (outcome,) = found.outcomes
         if isinstance(outcome, NoSolutionError):
             raise outcome
         return outcome
@@ -109,6 +122,7 @@ class Solver:
         together: int | None = None,
         seed: int = 0,
         callback: Callback | None = None,
+        stop: Stop | None = None,
         **limits: Unpack[Limits],
     ) -> list[Outcome]:
         """Solve several problems, up to `together` of them side by side; see `ndsvrp.solve_set`."""
@@ -116,22 +130,28 @@ class Solver:
             require_whole("together", together)
         if together is not None and together < 1:
             raise NdsError(f"together must be at least 1, got {together}")
+        if isinstance(problems, Problem | str | os.PathLike):
+            raise NdsError(f"solve_set needs a list of problems, got {type(problems).__name__}")
         groups = []
-        for members in _alike(problems):  # every refusal comes before the first search
+        alike, refused = _sorted_out(problems)
+        for members in alike:  # every refusal comes before the first search
             first, size = problems[members[0]], min(together or TOGETHER, len(members))
             opened = self.open(first, size)
             if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
                 size = 1
             groups.append((members, size, opened))
-        outcomes: list[Outcome] = [NoSolutionError("interrupted before its search", [])] * len(problems)
+        waiting = NoSolutionError("interrupted before its search", [])
+        outcomes: list[Outcome] = [refused.get(i, waiting) for i in range(len(problems))]
         try:
             for members, size, opened in groups:
                 for begin in range(0, len(members), size):
                     part = members[begin : begin + size]
-                    found, stopped = _search([problems[i] for i in part], opened, limits, seed, callback)
-                    for i, outcome in zip(part, found, strict=True):
+                    found = _search([problems[i] for i in part], opened, limits, seed, callback, stop)
+                    for i, outcome in zip(part, found.outcomes, strict=True):
                         outcomes[i] = outcome
-                    if stopped == "interrupted":
+                    if found.failure is not None:
+                        raise CallbackError(found.failure, outcomes) from found.failure
+                    if found.stopped in ("interrupted", "callback"):
                         return outcomes
         except KeyboardInterrupt:
             pass  # earlier results are kept
@@ -149,20 +169,36 @@ def make_engine(chosen: Plan) -> Engine:
     return CpuEngine(threads=chosen.threads)
 
 
-def _alike(problems: Sequence[Problem]) -> list[list[int]]:
-    """Group problems that can be searched side by side: of one size and variant, and alike in fleet and matrix."""
+def _sorted_out(problems: Sequence[Problem]) -> tuple[list[list[int]], dict[int, NoSolutionError]]:
+    """Group problems that can be searched side by side: of one size and variant, and alike in fleet and matrix.
+
+    Problems whose fleet is too small by arithmetic are in no group, and have an error.
+    """
     groups: dict[Any, list[int]] = {}
+    refused: dict[int, NoSolutionError] = {}
     for i, problem in enumerate(problems):
+        require_problem("solve_set", problem)
+        if short := shortage(problem):
+            refused[i] = NoSolutionError(short, [])
+            continue
         kind = problem.customers, variant_of(problem), problem.vehicles is None, problem.distance is None
         groups.setdefault(kind, []).append(i)
-    return list(groups.values())
+    return list(groups.values()), refused
+
+
+class Found(NamedTuple):
+    """What came of a search."""
+
+    outcomes: list[Outcome]  #: checked
+    stopped: str  #: why it ended
+    failure: BaseException | None  #: what a callback raised
 
 
 def _search(
     problems: Sequence[Problem], opened: Opened, limits: Limits, seed: int, callback: Callback | None,
-    init: Solution | None = None,
-) -> tuple[list[Outcome], str]:  # fmt: skip
-    """Search problems side by side. Return the checked outcomes, and why the search ended."""
+    stop: Stop | None = None, init: Solution | None = None,
+) -> Found:  # fmt: skip
+    """Search problems side by side."""
     chosen, engine, ruin = opened
     require_whole("seed", seed)
     if not 0 <= seed < 2**63:
@@ -175,31 +211,54 @@ def _search(
     budget.reserve(CHECKING * sum(problem.customers for problem in problems))
     search = Search(
         problems, engine, chosen.settings, budget, seed, ruin, init, start_rounds=100 if chosen.solver == "nds" else 0,
-        threads=chosen.threads, callback=callback,
+        threads=chosen.threads, callback=callback, stop=stop,
     )  # fmt: skip
+    _log_start(problems, chosen, seed)
+    failure: BaseException | None = None
     try:
-        if chosen.device == "cuda" and (ruin is None or ruin.on_device):
-            search.rehearse()
-        search.prepare()
-        budget.restart()  # the clock runs from here
-        stopped = search.run()
+        with interruptible():
+            if chosen.device == "cuda" and (ruin is None or ruin.on_device):
+                search.rehearse()
+            search.prepare()
+            budget.restart()  # the clock runs from here
+            stopped = search.run()
     except KeyboardInterrupt:
         stopped = "interrupted"
+        search.note_best()
+    except CallbackFailure as failed:
+        stopped, failure = "error", failed.__cause__
         search.note_best()
     found, seconds = search.best(), search.elapsed()
     record, made = _record(opened, len(problems), limits), search.reconstructions // len(problems)
     preparation = search.preparation / len(problems)
     outcomes: list[Outcome] = []
     for problem, solution, trace in zip(problems, found, search.traces, strict=True):
-        report = check(problem, solution)
-        outcomes.append(
-            no_solution(problem, report, preparation)
-            or Result(
-                problem, solution, report, seed, stopped, seconds, search.iteration, made, record, tuple(trace),
-                preparation,
-            )
+        result = Result(
+            problem, solution, check(problem, solution), seed, stopped, seconds, search.iteration, made, record,
+            tuple(trace), preparation,
         )  # fmt: skip
-    return outcomes, stopped
+        outcome = no_solution(result) or result
+        outcomes.append(outcome)
+        _log_end(result, outcome)
+    return Found(outcomes, stopped, failure)
+
+
+def _log_start(problems: Sequence[Problem], chosen: Plan, seed: int) -> None:
+    first = problems[0]
+    what = f"{first.name}: {variant_of(first).title}, {first.customers} customers"
+    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+    logger.info("%s%s: solver %s, ruin %s, %s chains, device %s, seed %s", what, more, chosen.solver,
+                chosen.settings.ruin, chosen.settings.chains, chosen.device, seed)  # fmt: skip
+
+
+def _log_end(result: Result, outcome: Outcome) -> None:
+    for point in result.trace if logger.isEnabledFor(logging.DEBUG) else ():
+        logger.debug("%s: %.3f s, iteration %d: cost %r", result.problem.name, *point)
+    if isinstance(outcome, NoSolutionError):
+        logger.warning("%s: %s", result.problem.name, outcome)
+    else:
+        logger.info("%s: cost %r, %s after %.2f s, %d iterations", result.problem.name, result.cost, result.stopped,
+                    result.seconds, result.iterations)  # fmt: skip
 
 
 def _record(opened: Opened, together: int, limits: Limits) -> dict[str, Any]:

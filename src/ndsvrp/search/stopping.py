@@ -53,7 +53,7 @@ class Budget:
     def of(cls, limits: Limits, problems: int = 1) -> Budget:
         """Return the budget of so many problems searched together: the time limit is for each of them."""
         if unknown := [name for name in limits if name not in Limits.__annotations__]:
-            raise NdsError(f"unknown limit '{unknown[0]}': one of {', '.join(Limits.__annotations__)}")
+            raise NdsError(f"unknown limit '{unknown[0]}' (known: {', '.join(Limits.__annotations__)})")
         budget = cls(limits.get("time"), limits.get("iterations"), limits.get("patience"), limits.get("target"))
         if budget.seconds is not None:
             budget.seconds *= problems

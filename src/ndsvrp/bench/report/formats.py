@@ -1,7 +1,6 @@
 """Tables as Markdown, HTML, LaTeX and CSV."""
 
 import csv
-import html
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,20 +8,10 @@ from typing import Any
 
 from ndsvrp.bench.report.tables import Table
 from ndsvrp.text import printable
+from ndsvrp.webpage import html_text, page
 
 WHERE = ("set", "budget", "solver")  # of every record of figures
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #22262b; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
-h2 { margin-top: 2.5rem; font-size: 1.2rem; }
-table { border-collapse: collapse; font-size: 0.9rem; }
-th, td { padding: 0.25rem 0.7rem; text-align: left; border-bottom: 1px solid #e3e7eb; white-space: nowrap; }
-th { border-bottom: 2px solid #9aa3ad; }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
-.scroll { overflow-x: auto; }
-ul { color: #5a626b; font-size: 0.85rem; }
-img { max-width: 100%; }
-""".strip()
 NUMBER = ' class="number"'
 
 
@@ -58,32 +47,25 @@ def to_html(tables: Sequence[Table], pictures: Iterable[tuple[str, str]] = ()) -
     """Return one page without references to other files. Pictures are titles and addresses (data:…)."""
     parts = [_html_table(table) for table in tables]
     for title, address in pictures:
-        name = _html_text(title)
-        parts.append(f'<h2>{name}</h2>\n<img src="{_html_text(address)}" alt="{name}">\n')
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Benchmark report</title>\n'
-        f"<style>\n{STYLE}\n</style>\n</head>\n<body>\n<h1>Benchmark report</h1>\n{''.join(parts)}</body>\n</html>\n"
-    )
+        name = html_text(title)
+        parts.append(f'<h2>{name}</h2>\n<img src="{html_text(address)}" alt="{name}">\n')
+    return page("Benchmark report", "".join(parts))
 
 
 def _html_table(table: Table) -> str:
     def line(row: Sequence[str], tag: str) -> str:
         cells = (
-            f"<{tag}{NUMBER if numeric else ''}>{_html_text(cell)}</{tag}>"
+            f"<{tag}{NUMBER if numeric else ''}>{html_text(cell)}</{tag}>"
             for cell, numeric in zip(row, table.numeric, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>\n"
 
     head, body = line(table.columns, "th"), "".join(line(row, "td") for row in table.rows)
-    notes = "".join(f"<li>{_html_text(note)}</li>\n" for note in table.notes)
+    notes = "".join(f"<li>{html_text(note)}</li>\n" for note in table.notes)
     return (
-        f'<h2>{_html_text(table.title)}</h2>\n<div class="scroll"><table>\n<thead>\n{head}</thead>\n'
+        f'<h2>{html_text(table.title)}</h2>\n<div class="scroll"><table>\n<thead>\n{head}</thead>\n'
         f"<tbody>\n{body}</tbody>\n</table></div>\n" + (f"<ul>\n{notes}</ul>\n" if notes else "")
     )
-
-
-def _html_text(text: str) -> str:
-    return html.escape(printable(text))
 
 
 def to_latex(tables: Sequence[Table]) -> str:

@@ -1,0 +1,100 @@
+"""`nds convert` and `nds schema`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ndsvrp.cli.formatting import headline, say
+from ndsvrp.cli.options import (
+    Capacity,
+    Column,
+    DistanceFile,
+    DurationFile,
+    IgnoreField,
+    Index,
+    InstanceFile,
+    MaxDistance,
+    MaxDuration,
+    Round,
+    Vehicles,
+    additions_of,
+    option,
+)  # fmt: skip
+from ndsvrp.cli.outputs import check_paths
+from ndsvrp.errors import NdsError
+from ndsvrp.io import read, read_set
+from ndsvrp.io.files import check_writable, is_standard
+from ndsvrp.io.folders import instance_files, is_folder
+from ndsvrp.io.write import FORMS, form_by_ending, write_problems
+from ndsvrp.schemas import NAMES, schema_text
+from ndsvrp.text import amount
+
+
+def convert_command(
+    file: InstanceFile,
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="File to write, a folder for the instances of a set, or -.")
+    ],
+    to: Annotated[
+        str | None, option("NAME", f"Format, if the ending of TARGET does not say it: {', '.join(FORMS)}.")
+    ] = None,
+    round_: Round = "auto",
+    index: Index = None,
+    ignore_field: IgnoreField = None,
+    columns: Column = None,
+    capacity: Capacity = None,
+    vehicles: Vehicles = None,
+    max_distance: MaxDistance = None,
+    max_duration: MaxDuration = None,
+    distance: DistanceFile = None,
+    duration: DurationFile = None,
+) -> None:
+    """Convert an instance: VRPLIB (.vrp), Solomon text (.txt), table of stops (.csv), JSON (.json), set (.npz).
+
+    What the format of TARGET cannot hold is refused, or warned of if it does not change the problem.
+    """
+    stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
+    ignored = ignore_field or ()
+    if is_folder(target) or (to is None and not target.suffix and not is_standard(target)):
+        _convert_set(file, target, to or "vrp", round_, ignored, stated)
+        return
+    form = form_by_ending(target, to)
+    check_paths(file, target)
+    if form == "npz" and index is None:
+        problems = read_set(file, round_, ignore_fields=ignored, **stated)
+    else:
+        problems = [read(file, round_, index, ignore_fields=ignored, **stated)]
+    write_problems(target, problems, form)
+    if not is_standard(target):
+        say(f"{target}: {headline(problems[0], round_, len(problems) if len(problems) > 1 else None)}")
+
+
+def _convert_set(
+    file: Path, folder: Path, form: str, round_: str, ignored: Sequence[str], stated: dict[str, Any]
+) -> None:
+    """Write every instance of a set or folder to a file of its own."""
+    form_by_ending(folder, form)
+    problems = read_set(file, round_, ignore_fields=ignored, **stated)
+    ending = {"solomon": "txt"}.get(form, form)
+    stems = [path.stem for path in instance_files(file)] if is_folder(file) else []
+    if len(set(stems)) != len(problems):
+        stems = [f"{i:04d}" for i in range(len(problems))]
+    if not is_folder(folder):
+        check_writable(folder)
+        folder.mkdir()
+    for stem, problem in zip(stems, problems, strict=True):
+        path = folder / f"{stem}.{ending}"
+        check_paths(file, path)
+        write_problems(path, [problem], form)
+    say(f"{folder}: {amount(len(problems), 'instance')}, {stems[0]}.{ending}{' …' if len(stems) > 1 else ''}")
+
+
+def schema_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(NAMES)}.")],
+) -> None:
+    """Print the JSON schema of a problem or of a result."""
+    if name not in NAMES:
+        raise NdsError(f"no schema '{name}' (known: {', '.join(NAMES)})")
+    print(schema_text(name), end="")

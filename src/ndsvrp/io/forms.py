@@ -1,0 +1,44 @@
+"""Which format an instance file has: by its ending, else by its content."""
+
+import re
+from pathlib import Path
+
+from ndsvrp.errors import InstanceError
+from ndsvrp.io.files import PathLike, decode
+from ndsvrp.io.solomon import is_solomon
+
+#: formats by ending; text of an unknown ending is recognised by its content
+ENDINGS = {
+    ".vrp": "vrp", ".txt": "solomon", ".npz": "npz", ".csv": "csv", ".tsv": "csv", ".json": "json",
+}  # fmt: skip
+ACCEPTED = (
+    "VRPLIB (.vrp), Solomon or Gehring–Homberger text (.txt), a table of stops (.csv), a problem as JSON (.json), "
+    "a set (.npz)"
+)
+_VRPLIB = re.compile(r"^\s*(NAME|TYPE|DIMENSION|CAPACITY|COMMENT|EDGE_WEIGHT_TYPE)\s*:|_SECTION", re.MULTILINE | re.I)
+_START = 4096  # characters that tell
+
+
+def form_of(path: PathLike, data: bytes) -> str:
+    """Return vrp, solomon, npz, csv or json. Raise for anything else, with what is accepted."""
+    known = ENDINGS.get(Path(path).suffix.lower())
+    if known == "solomon" and b"_SECTION" in data[:_START].upper():
+        return "vrp"
+    if known is not None:
+        return known
+    if data[:4] == b"PK\x03\x04":
+        return "npz"
+    try:
+        text = decode(path, data)[:_START].strip()
+    except InstanceError as error:
+        raise InstanceError(f"{error.message}; accepted: {ACCEPTED}", file=error.file, line=error.line) from None
+    if text.startswith(("{", "[")):
+        return "json"
+    if is_solomon(text):
+        return "solomon"
+    if _VRPLIB.search(text):
+        return "vrp"
+    first = text.partition("\n")[0]
+    if re.search(r"[,;\t]", first) and not first.endswith("."):
+        return "csv"
+    raise InstanceError(f"is not an instance; accepted: {ACCEPTED}", file=str(path))

@@ -1,0 +1,108 @@
+"""Matrices of distances or durations in files of their own: `.npy`, or `.csv` with or without names."""
+
+import csv
+import io
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from ndsvrp.errors import InstanceError
+from ndsvrp.io.files import PathLike, read_bytes, read_text
+from ndsvrp.io.npz import parse_array
+from ndsvrp.io.tokens import amount, is_number, shown
+from ndsvrp.metric import Floats
+
+
+def read_matrix_file(path: PathLike, names: tuple[str, ...]) -> Floats:
+    """Return (n, n) numbers from row to column, for nodes of these names, the depot first.
+
+    A CSV file may begin with a row of names; then each row begins with its name, and nodes may be in any order.
+    """
+    suffix = Path(path).suffix.lower()
+    try:
+        if suffix == ".npy":
+            return _numpy(read_bytes(path), len(names))
+        if suffix in (".csv", ".tsv", ".txt"):
+            return _text(read_text(path), names)
+    except InstanceError as error:
+        raise error.located(str(path)) from None
+    raise InstanceError(f"a matrix is a .csv or .npy file, not '{suffix}'", file=str(path))
+
+
+def _numpy(data: bytes, nodes: int) -> Floats:
+    try:
+        array = parse_array(data)
+    except InstanceError:
+        raise
+    except Exception as error:  # numpy raises anything for a damaged file
+        raise InstanceError(f"is not an .npy file, or a damaged one ({str(error).partition(chr(10))[0]})") from None
+    if array.dtype.kind not in "iuf" or array.shape != (nodes, nodes):
+        what = f"holds {array.dtype} of shape {array.shape}, expected numbers of shape {(nodes, nodes)}"
+        raise InstanceError(what)
+    return array.astype(np.float64)
+
+
+def _text(text: str, names: tuple[str, ...]) -> Floats:
+    nodes, rows = len(names), _rows(text, len(names))
+    columns: list[int] | None = None
+    first = next(rows)
+    if not is_number(first[0][-1]):
+        columns = _positions(first[0][1:], names, first[1])
+    else:
+        rows = chain([first], rows)
+    # Counted before memory is taken: a file has at least a character per number.
+    if text.count("\n") + 1 < nodes:
+        raise InstanceError(f"{amount(text.count(chr(10)) + 1, 'line')}, expected {nodes} rows, the depot first")
+    matrix, order = np.empty((nodes, nodes)), list[int]()
+    found = 0
+    for words, line in rows:
+        if columns is not None:
+            order += _positions(words[:1], names, line)
+            words = words[1:]
+        if found == nodes:
+            raise InstanceError(f"more than {amount(nodes, 'row')}", line=line)
+        if len(words) != nodes:
+            what = f"{amount(len(words), 'value')}, expected {nodes}: one per node, the depot first"
+            raise InstanceError(what, line=line)
+        matrix[found] = _numbers(words, line)
+        found += 1
+    if found != nodes:
+        raise InstanceError(f"{amount(found, 'row')}, expected {nodes}: one per node, the depot first")
+    if columns is None:
+        return matrix
+    if len(set(order)) != nodes or len(set(columns)) != nodes:
+        raise InstanceError("a name is given twice, or one is missing")
+    return np.ascontiguousarray(matrix[np.argsort(order)][:, np.argsort(columns)])
+
+
+def _rows(text: str, nodes: int) -> Iterator[tuple[list[str], int]]:
+    """Yield the words of each line that is not blank, with its number. Lines are measured before they are split."""
+    delimiter = ""
+    for number, line in enumerate(io.StringIO(text), start=1):
+        if not line.strip():
+            continue
+        delimiter = delimiter or max(",;\t", key=line.count)
+        if line.count(delimiter) > 2 * nodes + 100:  # names in quotes may have some
+            what = f"{line.count(delimiter) + 1:,} values, expected {nodes}: one per node, the depot first"
+            raise InstanceError(what, line=number)
+        try:
+            yield [word.strip() for word in next(csv.reader([line], delimiter=delimiter))], number
+        except csv.Error as error:
+            raise InstanceError(f"is not CSV ({error})", line=number) from None
+
+
+def _positions(words: list[str], names: tuple[str, ...], line: int) -> list[int]:
+    known = {name: i for i, name in enumerate(names)}
+    for word in words:
+        if word not in known:
+            raise InstanceError(f"{shown(word)} is neither a number nor the name of a stop", line=line)
+    return [known[word] for word in words]
+
+
+def _numbers(words: list[str], line: int) -> list[float]:
+    for word in words:
+        if not is_number(word):
+            raise InstanceError(f"{shown(word)} is not a number", line=line)
+    return [float(word) for word in words]

@@ -1,0 +1,179 @@
+"""Tables of stops (`.csv`): a row per stop, the depot first, columns by name.
+
+The constraint records name their columns: `Field.table`. Capacity and the other limits of the fleet are not part of a
+table; see `Additions`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ndsvrp.constraints import FIELDS
+from ndsvrp.errors import InstanceError, NdsError, warn
+from ndsvrp.io.additions import FLEET, Additions
+from ndsvrp.io.problem_json import is_on_the_sphere
+from ndsvrp.io.tokens import amount, is_number, shown
+from ndsvrp.metric import Metric
+from ndsvrp.model import Model
+from ndsvrp.problem import Problem
+from ndsvrp.scope import unsupported
+
+PLACES = ("x", "y", "lat", "lon")
+NUMBERS = tuple(column for field in FIELDS if field.columns for column in field.table)
+COLUMNS = ("name", *PLACES, *NUMBERS)
+ALIASES = {
+    "id": "name", "stop": "name", "customer": "name", "latitude": "lat", "longitude": "lon", "lng": "lon",
+    "ready_time": "ready", "due_date": "due", "due_time": "due", "service_time": "service",
+}  # fmt: skip
+MOST_ROWS = 200_000
+MOST_COLUMNS = 1000
+
+
+def read_stops(
+    text: str, metric: Metric | None, name: str, file: str, additions: Additions, ignore: Iterable[str] = ()
+) -> Problem:
+    """Return the problem in a table of stops. Empty cells restrict nothing."""
+    rows = _rows(text)
+    head, first_line = next(rows)
+    if len(head) > MOST_COLUMNS:
+        raise InstanceError(f"{len(head):,} columns, at most {MOST_COLUMNS:,}", line=first_line)
+    positions = _positions(head, additions.columns, {_plain(word) for word in ignore}, file, first_line)
+    model = Model(name, metric=Metric.NONE if metric is None else metric)
+    lines: list[int] = []
+    for cells, line in rows:
+        if len(cells) != len(head):
+            raise InstanceError(f"{amount(len(cells), 'value')}, expected {len(head)}", line=line)
+        stop = {column: cells[position].strip() for column, position in positions.items()}
+        _add(model, stop, line, is_depot=not lines)
+        lines.append(line)
+        if len(lines) > MOST_ROWS:
+            raise InstanceError(f"more than {MOST_ROWS:,} stops", line=line)
+    if len(lines) < 2:
+        raise InstanceError("needs a depot, the first row, and at least one customer", line=first_line)
+    try:
+        return additions.complete(model)
+    except InstanceError as error:
+        if error.file is not None:  # of a matrix
+            raise
+        what = f"{error.message}; --capacity, or capacity= in Python" if error.field == "capacity" else error.message
+        line_ = None if error.node is None else lines[error.node]
+        raise InstanceError(what, file=file, line=line_, field=error.field, node=error.node) from None
+
+
+def stops_text(problem: Problem, delimiter: str = ",") -> str:
+    """Return a problem as a table. What it cannot hold is refused; the fleet is stated beside it."""
+    if problem.distance is not None and not is_on_the_sphere(problem):
+        raise InstanceError("a table of stops holds no matrix: use .json or .vrp", field="distance")
+    if problem.duration is not None:
+        raise InstanceError("a table of stops holds no matrix: use .json or .vrp", field="duration")
+    assert problem.coordinates is not None
+    columns: dict[str, list[Any]] = {"name": [problem.name_of(node) for node in range(len(problem.demand))]}
+    places = ("lon", "lat") if problem.geographic else ("x", "y")
+    columns |= dict(zip(places, problem.coordinates.T.tolist(), strict=True))
+    for field in FIELDS:
+        if field.columns and (values := getattr(problem, field.name)) is not None:
+            columns |= dict(zip(field.table, values.reshape(len(values), -1).T.tolist(), strict=True))
+    buffer = io.StringIO()
+    table = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows([_short(value) for value in row] for row in zip(*columns.values(), strict=True))
+    return buffer.getvalue()
+
+
+def fleet_options(problem: Problem) -> str:
+    """Return the options of the command that state what a table does not."""
+    stated = {name: getattr(problem, name) for name in FLEET if getattr(problem, name) is not None}
+    options = [f"--{name.replace('_', '-')} {_short(value)}" for name, value in stated.items()]
+    return " ".join(options if problem.metric is Metric.NONE else [*options, f"--round {problem.metric}"])
+
+
+def _short(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _rows(text: str) -> Iterator[tuple[list[str], int]]:
+    """Yield the cells of each row that is not blank, with its line."""
+    first = text.lstrip().partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+    try:
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                decimal = [cell.replace(",", ".") if is_number(cell.replace(",", ".")) else cell for cell in row]
+                yield decimal if delimiter == ";" else row, rows.line_num
+    except csv.Error as error:
+        raise InstanceError(f"is not CSV ({error})", line=rows.line_num) from None
+
+
+def _plain(word: str) -> str:
+    return "_".join(word.strip().lower().replace("-", " ").split())
+
+
+def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], file: str, line: int) -> dict[str, int]:
+    """Return where our columns are. Unknown ones are ignored with a warning, unless they name a constraint."""
+    own = {_plain(theirs): ours for ours, theirs in mapping.items()}
+    for ours, theirs in mapping.items():
+        if ours not in COLUMNS:
+            raise InstanceError(f"no column '{ours}' (known: {', '.join(COLUMNS)})", field="columns")
+        if _plain(theirs) not in map(_plain, head):
+            raise InstanceError(f"has no column {shown(theirs)}, which is to be '{ours}'", line=line)
+    positions: dict[str, int] = {}
+    unknown: list[str] = []
+    for position, word in enumerate(head):
+        theirs = _plain(word)
+        ours = own.get(theirs) or ALIASES.get(theirs, theirs)
+        if theirs in ignored or (ours in mapping and theirs not in own):
+            continue
+        if ours not in COLUMNS:
+            if meaning := unsupported(theirs):
+                hint = f"--ignore-field {theirs} ignores it"
+                raise InstanceError(f"is not supported ({meaning}; {hint})", field=shown(word), line=line)
+            unknown.append(shown(word))
+            continue
+        if ours in positions:
+            raise InstanceError(
+                f"is given twice, as {shown(head[positions[ours]])} and {shown(word)}", field=ours, line=line
+            )
+        positions[ours] = position
+    _check(positions, line)
+    if unknown:
+        shown_names = ", ".join(unknown[:8]) + (", …" if len(unknown) > 8 else "")
+        warn(f"{file}:{line}: columns ignored: {shown_names}")
+    return positions
+
+
+def _check(positions: dict[str, int], line: int) -> None:
+    if not positions:
+        raise InstanceError(f"names no known column (known: {', '.join(COLUMNS)})", line=line)
+    for one, other in (("x", "y"), ("y", "x"), ("lat", "lon"), ("lon", "lat")):
+        if one in positions and other not in positions:
+            raise InstanceError(f"missing, '{one}' is given", field=other, line=line)
+    if "x" in positions and "lat" in positions:
+        what = "has both x, y and lat, lon; --ignore-field x and y, or lat and lon"
+        raise InstanceError(what, line=line)
+
+
+def _add(model: Model, stop: dict[str, str], line: int, *, is_depot: bool) -> None:
+    """Add a row to the model."""
+    for column, word in stop.items():
+        if column != "name" and word and not is_number(word):
+            raise InstanceError(f"{shown(word)} is not a number", field=column, line=line)
+    numbers = {column: float(word) for column, word in stop.items() if column != "name" and word}
+    window = (numbers.pop("ready", None), numbers.pop("due", None))
+    fields: dict[str, Any] = {"window": window, **numbers}
+    if stop.get("name"):
+        fields["name"] = stop["name"]
+    if is_depot:
+        for column in (field.name for field in FIELDS if field.columns == 1):
+            if fields.pop(column, 0.0) != 0:
+                raise InstanceError("the depot's, of the first row, must be 0", field=column, line=line)
+    try:
+        if is_depot:
+            model.add_depot(**fields)
+        else:
+            model.add_customer(**fields)
+    except NdsError as error:
+        raise InstanceError(str(error), line=line) from None

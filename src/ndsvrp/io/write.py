@@ -1,0 +1,73 @@
+"""Write problems in the format of the file's ending."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ndsvrp.errors import InstanceError, warn
+from ndsvrp.io.files import PathLike, is_standard, write_atomic
+from ndsvrp.io.forms import ENDINGS
+from ndsvrp.io.npz import write_set
+from ndsvrp.io.problem_json import problem_table
+from ndsvrp.io.result import json_bytes
+from ndsvrp.io.solomon import solomon_text
+from ndsvrp.io.stops import fleet_options, stops_text
+from ndsvrp.io.vrp_write import vrp_text
+from ndsvrp.metric import Metric
+from ndsvrp.problem import Problem, require_problem
+
+FORMS = tuple(dict.fromkeys(ENDINGS.values()))
+
+
+def form_by_ending(path: PathLike, form: str | None = None) -> str:
+    """Return the format to write: the one asked for, or that of the ending."""
+    known = ", ".join(FORMS)
+    if form is not None:
+        if form not in FORMS:
+            raise InstanceError(f"unknown format '{form}' (known: {known})", file=str(path))
+        return form
+    found = ENDINGS.get(Path(path).suffix.lower())
+    if found is None:
+        what = "standard output needs a format" if is_standard(path) else "the ending names no format"
+        raise InstanceError(f"{what}: --to NAME, one of {known}; endings are {', '.join(ENDINGS)}", file=str(path))
+    return found
+
+
+def write(path: PathLike, problem: Problem, form: str | None = None) -> None:
+    """Write a problem as `.vrp`, `.txt` (Solomon), `.csv`, `.json` or `.npz`, completely or not at all.
+
+    `form` names the format (vrp, solomon, csv, json, npz) if the ending does not. What a format cannot hold is
+    refused; names that are lost, and a fleet that is stated beside a table of stops, are warned of.
+    """
+    require_problem("write", problem)
+    write_problems(path, [problem], form_by_ending(path, form))
+
+
+def write_problems(path: PathLike, problems: Sequence[Problem], form: str) -> None:
+    """Write problems of a set; only `npz` holds several."""
+    if form == "npz":
+        write_set(path, problems)
+    else:
+        try:
+            write_atomic(path, _content(path, problems[0], form))
+        except InstanceError as error:
+            raise error if error.file is not None else error.located(str(path)) from None
+    names = problems[0].names
+    if form not in ("json", "csv") and names is not None and names[1:] != tuple(map(str, range(1, len(names)))):
+        warn(f"{path}: the names of customers are not kept; .json and .csv have them")
+
+
+def _content(path: PathLike, problem: Problem, form: str) -> bytes:
+    if form == "json":
+        return json_bytes(problem_table(problem), indent=1 if problem.customers <= 1000 else None)
+    if form == "csv":
+        text = stops_text(problem, "\t" if Path(path).suffix.lower() == ".tsv" else ",")
+        warn(f"{path}: a table of stops does not state the fleet; read it with {fleet_options(problem)}")
+    elif form == "solomon":
+        text = solomon_text(problem)
+        if problem.metric is not Metric.DIMACS:
+            warn(f"{path}: Solomon text is read with rounding 'dimacs'; read it with --round {problem.metric}")
+    else:
+        text = vrp_text(problem)
+    return text.encode(errors="backslashreplace")

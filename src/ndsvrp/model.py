@@ -1,0 +1,220 @@
+"""Build a problem piece by piece: depot, customers with names, fleet, matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import signature
+from math import nan
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Never
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.constraints import FIELDS
+from ndsvrp.constraints.time_windows import filled_windows
+from ndsvrp.errors import InstanceError, NdsError, warn
+from ndsvrp.geo import haversine, looks_like_degrees
+from ndsvrp.metric import Metric
+from ndsvrp.problem import Problem
+from ndsvrp.scope import refuse_keyword
+
+if TYPE_CHECKING:
+    from ndsvrp.search.result import Result
+
+Window = Sequence[float | None]
+
+
+class Model:
+    """A problem under construction.
+
+        model = ndsvrp.Model()
+        model.add_depot(x=0, y=0)
+        model.add_customer(x=3, y=4, name="bakery", demand=2, window=(8, 12), service=0.25)
+        model.set_fleet(vehicles=3, capacity=20)
+        result = model.solve(time=10)
+
+    Locations are `x` and `y` in a plane, or `lat` and `lon` in degrees, with distances in km; with `set_matrix` they
+    may be left out. Customers are numbered from 1 in the order in which they are added.
+    """
+
+    def __init__(self, name: str = "problem", *, metric: Metric | str = Metric.NONE) -> None:
+        self.name, self.metric = name, metric
+        self._depot: dict[str, Any] | None = None
+        self._customers: list[dict[str, Any]] = []
+        self._fleet: dict[str, Any] | None = None
+        self._matrices: dict[str, npt.ArrayLike | None] = {}
+
+    def add_depot(
+        self,
+        x: float | None = None,
+        y: float | None = None,
+        *,
+        lat: float | None = None,
+        lon: float | None = None,
+        name: str = "depot",
+        window: Window | None = None,
+        **unknown: Never,
+    ) -> None:
+        """Add the depot. `window`: its opening hours; without them it is open as long as the customers need."""
+        _refuse_unknown("add_depot", Model.add_depot, unknown)
+        if self._depot is not None:
+            raise NdsError("add_depot: a second depot is not supported")
+        self._depot = {"name": name, **_location(x, y, lat, lon, "the depot"), **_hours(window, "the depot")}
+
+    def add_customer(
+        self,
+        x: float | None = None,
+        y: float | None = None,
+        *,
+        lat: float | None = None,
+        lon: float | None = None,
+        name: str | None = None,
+        demand: float = 0.0,
+        window: Window | None = None,
+        service: float = 0.0,
+        prize: float = 0.0,
+        **unknown: Never,
+    ) -> int:
+        """Add a customer and return its number. Without a name it is called by its number.
+
+        `window`: earliest and latest start of service; None: when the depot is open. `prize`: lost if the customer
+        stays unserved; 0: the customer is required.
+        """
+        _refuse_unknown("add_customer", Model.add_customer, unknown)
+        number = len(self._customers) + 1
+        who = f"customer {number if name is None else name!r}"
+        values = {"demand": demand, "service": service, "prize": prize}
+        numbers = {field: _number(field, value, who) for field, value in values.items()}
+        place = _location(x, y, lat, lon, who)
+        self._customers.append({"name": name or str(number), **place, **numbers, **_hours(window, who)})
+        return number
+
+    def set_fleet(
+        self,
+        vehicles: int | None = None,
+        capacity: float | None = None,
+        max_distance: float | None = None,
+        max_duration: float | None = None,
+        **unknown: Never,
+    ) -> None:
+        """Describe the vehicles, which are all alike. None: no limit."""
+        _refuse_unknown("set_fleet", Model.set_fleet, unknown)
+        if self._fleet is not None:
+            raise NdsError("set_fleet: called before; vehicles that differ are not supported")
+        fleet = {"vehicles": vehicles, "capacity": capacity, "max_distance": max_distance, "max_duration": max_duration}
+        for field, value in fleet.items():
+            if np.ndim(value) > 0:  # type: ignore[arg-type]
+                raise NdsError(f"set_fleet: {field} is one number for all; vehicles that differ are not supported")
+        self._fleet = fleet
+
+    def set_matrix(
+        self, distance: npt.ArrayLike | None = None, duration: npt.ArrayLike | None = None, **unknown: Never
+    ) -> None:
+        """Set distances, durations or both: (N+1, N+1) from row to column, the depot first, may be asymmetric.
+
+        Durations without distances stand beside those of the locations.
+        """
+        _refuse_unknown("set_matrix", Model.set_matrix, unknown)
+        given = {"distance": distance, "duration": duration}
+        self._matrices |= {name: matrix for name, matrix in given.items() if matrix is not None}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of depot and customers."""
+        return tuple(node["name"] for node in (self._depot, *self._customers) if node is not None)
+
+    def problem(self) -> Problem:
+        """Return the problem, validated."""
+        if self._depot is None:
+            raise InstanceError("no depot, add_depot adds it", field="depot")
+        if not self._customers:
+            raise InstanceError("none, add_customer adds one", field="customers")
+        nodes, fleet = [self._depot, *self._customers], self._fleet or {}
+        columns: dict[str, Any] = {
+            field.name: np.array([node.get(field.name, 0.0) for node in nodes], np.float64)
+            for field in FIELDS
+            if field.columns == 1
+        }
+        for field in ("service", "prize"):
+            columns[field] = columns[field] if np.any(columns[field]) else None
+        fields = columns | {name: value for name, value in fleet.items() if value is not None}
+        if fields.get("capacity") is None:
+            if np.any(columns["demand"]):
+                raise InstanceError("customers have demands; set_fleet sets the capacity", field="capacity")
+            fields["capacity"] = 1.0
+        fields |= self._travel(nodes)
+        fields |= {"names": self.names, "name": self.name, "metric": self.metric}
+        windows = np.array([node["window"] for node in nodes])
+        if not np.all(np.isnan(windows)):
+            fields["windows"] = filled_windows(windows, Problem(**fields))
+        return Problem(**fields)
+
+    def solve(self, **options: Any) -> Result:
+        """Solve the problem; the options are those of `ndsvrp.solve`."""
+        from ndsvrp.search.solve import solve
+
+        return solve(self.problem(), **options)
+
+    def _travel(self, nodes: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return coordinates and matrices."""
+        kinds = {node["kind"] for node in nodes}
+        distance, duration = self._matrices.get("distance"), self._matrices.get("duration")
+        if len(kinds) > 1:
+            odd = next(node for node in nodes if node["kind"] != nodes[0]["kind"])
+            what = f"the depot has {nodes[0]['kind']}, '{odd['name']}' has {odd['kind']}"
+            raise InstanceError(what, field="coordinates")
+        located, geographic = kinds != {"no location"}, kinds == {"lat and lon"}
+        if not located and distance is None:
+            raise InstanceError("needs locations, or distances by set_matrix", field="coordinates")
+        points = np.array([node["point"] for node in nodes], np.float64) if located else None
+        if points is not None and distance is None and not geographic:
+            warn_of_degrees(points, self.name)
+        if points is not None and duration is not None and distance is None:
+            distance = haversine(points) if geographic else _plane(points, self.metric)
+        return {"coordinates": points, "geographic": geographic, "distance": distance, "duration": duration}
+
+
+def warn_of_degrees(points: npt.NDArray[np.float64], what: str) -> None:
+    """Warn if coordinates that are used as a plane look like degrees."""
+    if looks_like_degrees(points):
+        warn(f"{what}: coordinates look like degrees and are used as a plane; lat and lon are distances on the earth")
+
+
+def _plane(points: npt.NDArray[np.float64], metric: Metric | str) -> npt.NDArray[np.float64]:
+    """Return all lengths between points of a plane."""
+    n = len(points)
+    flat = Problem(demand=np.zeros(n), capacity=1.0, coordinates=points, metric=metric)
+    return flat.length(np.arange(n)[:, None], np.arange(n)[None, :])
+
+
+def _refuse_unknown(call: str, method: Any, unknown: dict[str, Any]) -> None:
+    for name in unknown:
+        refuse_keyword(call, name, (p for p in signature(method).parameters if p not in ("self", "unknown")))
+
+
+def _number(field: str, value: Any, who: str) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise NdsError(f"{field} must be a number, got {value!r} ({who})")
+    return float(value)
+
+
+def _location(x: Any, y: Any, lat: Any, lon: Any, who: str) -> dict[str, Any]:
+    """Return `point` (x and y, or longitude and latitude) and its `kind`."""
+    for kind, given in (("x and y", {"x": x, "y": y}), ("lat and lon", {"lon": lon, "lat": lat})):
+        missing = [name for name, value in given.items() if value is None]
+        if len(missing) == 1:
+            raise NdsError(f"{missing[0]} is missing ({who})")
+        if not missing:
+            if kind == "x and y" and (lat, lon) != (None, None):
+                raise NdsError(f"a location is x and y, or lat and lon, not both ({who})")
+            return {"kind": kind, "point": [_number(name, value, who) for name, value in given.items()]}
+    return {"kind": "no location", "point": None}
+
+
+def _hours(window: Any, who: str) -> dict[str, Any]:
+    if window is None:
+        return {"window": (nan, nan)}
+    if isinstance(window, str) or not hasattr(window, "__len__") or len(window) != 2:
+        raise NdsError(f"window must be two numbers, earliest and latest start, got {window!r} ({who})")
+    return {"window": tuple(nan if time is None else _number("window", time, who) for time in window)}

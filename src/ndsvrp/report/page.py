@@ -1,0 +1,139 @@
+"""The page as a whole: facts, map, routes, times, convergence."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import TYPE_CHECKING
+
+from ndsvrp.plot import plot_trace
+from ndsvrp.plot.style import palette, to_svg
+from ndsvrp.report.gantt import STRIP, Axis, axis_of, gantt, strip
+from ndsvrp.report.route_map import route_map
+from ndsvrp.report.svg import colour
+from ndsvrp.schedule import RouteSchedule
+from ndsvrp.search.result import STOPPED
+from ndsvrp.text import amount, number
+from ndsvrp.variants import variant_of
+from ndsvrp.webpage import html_text, page
+
+if TYPE_CHECKING:
+    from ndsvrp.search.result import Result
+
+MOST_STRIPS = 2000  # stops with a picture of their window
+STYLE = """
+#map { box-sizing: border-box; width: 100%; max-height: 85vh; background: #fbfcfd; border: 1px solid #e3e7eb; }
+.gantt { width: 100%; } .gantt text { font-size: 11px; fill: #5a626b; }
+.strip { width: 300px; height: 14px; vertical-align: middle; }
+.route { transition: opacity 0.15s; } .dimmed .route:not(.chosen) { opacity: 0.12; }
+.swatch { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-right: 0.4em; }
+tr[data-route] { cursor: pointer; } tr.chosen { background: #eef3f8; }
+td.names { white-space: normal; min-width: 16rem; }
+dl { display: grid; grid-template-columns: max-content auto; gap: 0.1rem 1.2rem; }
+dd { margin: 0; } dt { color: #5a626b; }
+.bad { color: #a3261b; } details { margin: 0.3rem 0; } summary { cursor: pointer; }
+"""
+SCRIPT = """
+<script>
+const all = document.querySelectorAll("[data-route]");
+let fixed = null;
+function choose(route) {
+  document.body.classList.toggle("dimmed", route !== null);
+  all.forEach(e => e.classList.toggle("chosen", route !== null && e.dataset.route === route));
+}
+all.forEach(e => {
+  e.addEventListener("mouseenter", () => choose(e.dataset.route));
+  e.addEventListener("mouseleave", () => choose(fixed));
+  e.addEventListener("click", () => { fixed = fixed === e.dataset.route ? null : e.dataset.route; choose(fixed); });
+});
+</script>
+"""
+
+
+def result_page(result: Result) -> str:
+    """Return the page of a result."""
+    problem, colours = result.problem, [colour(rgb) for rgb in palette(len(result.schedule))]
+    parts = [_facts(result)]
+    if problem.coordinates is not None:
+        parts.append(f'<h2>Map</h2>\n<div class="scroll">{route_map(result, colours)}</div>\n')
+    if result.schedule:
+        parts.append(f"<h2>Routes</h2>\n{_routes(result, colours)}")
+        if problem.has_times:
+            words = "Bars are service, thin lines travel, yellow is waiting. Times start with the first departure."
+            parts.append(f"<h2>Times</h2>\n<p>{words}</p>\n{gantt(result, colours)}\n")
+        parts.append(f"<h2>Stops</h2>\n{_stops(result, colours)}")
+    if result.trace:
+        picture = base64.b64encode(to_svg(plot_trace(result, log_time=True))).decode()
+        parts.append(f'<h2>Convergence</h2>\n<img src="data:image/svg+xml;base64,{picture}" alt="cost over time">\n')
+    return page(problem.name, "".join(parts) + SCRIPT, STYLE)
+
+
+def _facts(result: Result) -> str:
+    problem, report = result.problem, result.report
+    facts = [("problem", f"{variant_of(problem).title}, {amount(problem.customers, 'customer')}")]
+    facts += [("cost", number(report.cost)), ("distance", number(report.distance))]
+    if problem.has_prizes:
+        facts.append(("lost prizes", number(report.lost_prizes)))
+    facts += [("routes", f"{len(result.schedule):,}"), ("unserved", f"{len(report.unserved):,}")]
+    why = STOPPED.get(result.stopped, result.stopped)
+    facts.append(("search", f"{why} after {result.seconds:.2f} s, {amount(result.iterations, 'iteration')}"))
+    facts.append(("seed", str(result.seed)))
+    lines = "".join(f"<dt>{html_text(what)}</dt><dd>{html_text(value)}</dd>" for what, value in facts)
+    broken = "".join(f"<li>{html_text(str(violation))}</li>" for violation in report.violations)
+    bad = f'<p class="bad">Infeasible:</p><ul class="bad">{broken}</ul>\n' if broken else ""
+    return f"<dl>{lines}</dl>\n{bad}"
+
+
+def _routes(result: Result, colours: list[str]) -> str:
+    names = list(result.schedule[0].figures)
+    head = ["route", "stops", *names, "departure", "return", "customers"]
+    rows = []
+    for route, swatch in zip(result.schedule, colours, strict=True):
+        first, last = route.stops[0], route.stops[-1]
+        figures = [*(route.figures[name] for name in names), first.departure, last.arrival]
+        cells = [f'<td><span class="swatch" style="background: {swatch}"></span>{route.number}</td>']
+        cells += [_number(len(route.names)), *map(_number, figures)]
+        cells.append(f'<td class="names">{html_text(", ".join(route.names))}</td>')
+        rows.append(f'<tr data-route="{route.number}">{"".join(cells)}</tr>\n')
+    return _table(head, rows)
+
+
+def _stops(result: Result, colours: list[str]) -> str:
+    """Return a table of stops per route, folded."""
+    drawn = result.problem.windows is not None and result.problem.customers <= MOST_STRIPS
+    axis = axis_of(result, 0.0, STRIP)
+    tables: list[str] = []
+    for route, swatch in zip(result.schedule, colours, strict=True):
+        is_open = "" if tables else " open"  # the first one shows what is there
+        stops = f"route {route.number}, {amount(len(route.names), 'stop')}"
+        head = f'<summary><span class="swatch" style="background: {swatch}"></span>{stops}</summary>'
+        table = _stop_table(result, route, swatch, axis if drawn else None)
+        tables.append(f"<details{is_open}>{head}\n{table}</details>\n")
+    return "".join(tables)
+
+
+def _stop_table(result: Result, route: RouteSchedule, swatch: str, axis: Axis | None) -> str:
+    windows = result.problem.windows
+    head = ["stop", "demand", "arrival", "wait", "start", "departure", "slack"]
+    head += ([] if windows is None else ["window"]) + ([] if axis is None else ["times"])
+    rows = []
+    for stop in route.stops:
+        numbers = [float(result.problem.demand[stop.node]), *stop[2:]]
+        cells = [f"<td>{html_text(stop.name)}</td>", *map(_number, numbers)]
+        if windows is not None:
+            ready, due = windows[stop.node].tolist()
+            cells.append(f"<td>{number(ready)} to {number(due)}</td>")
+            if axis is not None:
+                cells.append(f"<td>{strip(axis, stop, windows, swatch)}</td>")
+        rows.append(f"<tr>{''.join(cells)}</tr>\n")
+    return _table(head, rows)
+
+
+def _table(head: list[str], rows: list[str]) -> str:
+    cells = "".join(f"<th>{html_text(name)}</th>" for name in head)
+    body = f"<thead><tr>{cells}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>"
+    return f'<div class="scroll"><table>\n{body}</table></div>\n'
+
+
+def _number(value: float) -> str:
+    return f'<td class="number">{number(value) if math.isfinite(value) else "any"}</td>'

@@ -1,0 +1,70 @@
+"""The map: routes in colours, the depot as a square, unserved customers hollow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ndsvrp.metric import Floats
+from ndsvrp.report.svg import shape, title
+from ndsvrp.text import number
+
+if TYPE_CHECKING:
+    from ndsvrp.search.result import Result
+
+WIDTH, MARGIN = 900.0, 20.0
+TALLEST = 1.1  # height over width
+
+
+def route_map(result: Result, colours: list[str]) -> str:
+    """Return the picture; each route is a group `data-route`, which the page highlights."""
+    points, height = _placed(result)
+    size = float(np.clip(90 / np.sqrt(len(points)), 1.2, 5.0))
+    parts = []
+    for route, colour in zip(result.schedule, colours, strict=True):
+        nodes = [stop.node for stop in route.stops]
+        inner = " ".join(f"{x:.1f},{y:.1f}" for x, y in points[nodes[1:-1]])
+        ends = [(nodes[0], nodes[1]), (nodes[-2], nodes[-1])]
+        lines = [shape("polyline", points=inner, stroke=colour, stroke_width=max(0.8, size / 2.2))]
+        lines += [
+            shape(
+                "line", x1=points[a, 0], y1=points[a, 1], x2=points[b, 0], y2=points[b, 1], stroke=colour,
+                stroke_width=max(0.6, size / 3), stroke_dasharray="4 3", opacity=0.45,
+            )
+            for a, b in ends
+        ]  # fmt: skip
+        label = f"route {route.number}: {len(nodes) - 2} stops, load {number(route.load)}"
+        dots = [
+            shape("circle", title(f"{stop.name}, {label}"), cx=x, cy=y, r=size, fill=colour)
+            for stop, (x, y) in zip(route.stops[1:-1], points[nodes[1:-1]].tolist(), strict=True)
+        ]
+        parts.append(shape("g", title(label) + "".join(lines + dots), class_="route", data_route=route.number))
+    for customer in result.report.unserved:
+        text = title(f"{result.problem.name_of(customer)}, unserved")
+        x, y = points[customer].tolist()
+        parts.append(shape("circle", text, cx=x, cy=y, r=size * 1.1, fill="white", stroke="#5a626b"))
+    x, y = (points[0] - 6).tolist()
+    parts.append(shape("rect", title(result.problem.name_of(0)), x=x, y=y, width=12, height=12, fill="#22262b"))
+    return shape(
+        "svg", "".join(parts), id="map", viewBox=f"0 0 {WIDTH:.0f} {height:.0f}", role="img", fill="none",
+        xmlns="http://www.w3.org/2000/svg",
+    )  # fmt: skip
+
+
+def _placed(result: Result) -> tuple[Floats, float]:
+    """Return (N+1, 2) positions in the picture, north up, and its height."""
+    points = np.array(result.problem.coordinates)
+    if result.problem.geographic:  # a degree of longitude is shorter than one of latitude
+        points[:, 0] *= np.cos(np.deg2rad(points[:, 1].mean()))
+    low, extent = points.min(axis=0), np.ptp(points, axis=0)
+    inside = WIDTH - 2 * MARGIN
+    scale = min(
+        inside / extent[0] if extent[0] > 0 else np.inf, TALLEST * inside / extent[1] if extent[1] > 0 else np.inf
+    )
+    scale = scale if np.isfinite(scale) else 1.0
+    placed = MARGIN + (points - low) * scale
+    placed[:, 0] += (inside - extent[0] * scale) / 2
+    height = float(extent[1] * scale + 2 * MARGIN)
+    placed[:, 1] = height - placed[:, 1]
+    return placed, height

@@ -1,0 +1,108 @@
+"""Run the application with uvicorn."""
+
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ndsvrp.errors import NdsError
+from ndsvrp.serve.api import make_app
+from ndsvrp.serve.config import ServeConfig
+from ndsvrp.serve.service import Service
+from ndsvrp.serve.store import Store
+
+KEEP_ALIVE = 15  # seconds that an idle connection stays open
+LAST = 3  # seconds for requests in progress when the service ends
+BACKLOG = 1024
+SWITCH = 0.0005  # seconds after which a thread that reads an instance lets others answer; Python's default is 0.005
+
+
+class GuardedProtocol(H11Protocol):
+    """HTTP/1.1 that closes connections whose request line and headers take too long; uvicorn waits for ever."""
+
+    head_seconds = 30.0
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Start the clock."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Stop the clock when the headers are complete; start it for the next request."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        waiting = self.cycle is None or self.cycle.response_complete
+        if not waiting and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        elif waiting and self._timer is None:
+            self._timer = self.loop.call_later(self.head_seconds, self._close)
+
+    def _close(self) -> None:
+        self._timer = None
+        if (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing():
+            self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """A server for one service."""
+
+    def __init__(self, service: Service) -> None:
+        self.service, config = service, service.config
+        protocol = type("Protocol", (GuardedProtocol,), {"head_seconds": config.body_seconds})
+        super().__init__(
+            uvicorn.Config(
+                make_app(service), http=protocol, ws="none", loop="asyncio", log_level="warning", access_log=False,
+                limit_concurrency=config.connections, timeout_keep_alive=KEEP_ALIVE, backlog=BACKLOG,
+                timeout_graceful_shutdown=LAST, server_header=False, h11_max_incomplete_event_size=16 * 2**10,
+            )
+        )  # fmt: skip
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # warnings about requests that were refused
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams of events, which would last as long as their jobs, and then everything."""
+        self.service.end_streams()
+        await super().shutdown(sockets)
+
+
+def listen(config: ServeConfig) -> socket.socket:
+    """Return a listening socket, or raise with the reason in one line."""
+    try:
+        family = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM)[0][0]
+        # asyncio sends without delay (TCP_NODELAY) only if the socket names its protocol
+        opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((config.host, config.port))
+        opened.listen(BACKLOG)  # whoever connects before the service is ready waits
+    except OSError as error:
+        raise NdsError(f"cannot listen on {config.host} port {config.port} ({error.strerror})") from None
+    return opened
+
+
+def address_of(opened: socket.socket, config: ServeConfig) -> str:
+    """Return the address of the page, without the token."""
+    host, port = opened.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/" + ("#token=…" if config.token else "")
+
+
+def serve(config: ServeConfig, tell: Callable[[str], None]) -> None:
+    """Run the service until Ctrl-C or SIGTERM; `tell` gets its address."""
+    opened = listen(config)
+    store = Store(config.database_file)
+    sys.setswitchinterval(SWITCH)
+    tell(address_of(opened, config))
+    Server(Service(config, store)).run(sockets=[opened])

@@ -1,0 +1,101 @@
+"""From the body of a request to a problem, and from a problem to what the page draws."""
+
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from ndsvrp.bench.best_known import best_known
+from ndsvrp.errors import NdsError, NdsWarning
+from ndsvrp.io import read
+from ndsvrp.problem import Problem
+from ndsvrp.search.plane import scaled_down
+from ndsvrp.variants import variant_of
+
+SCALED = 1_000  # most customers of a problem with a matrix alone for which positions are estimated
+SHARED_MEMORY = "/dev/shm"
+DIGITS = 9  # of numbers for the page
+
+
+@dataclass(frozen=True)
+class Upload:
+    """An instance file as it was sent."""
+
+    body: bytes
+    name: str
+    rounding: str = "auto"
+    index: int | None = None
+    additions: Mapping[str, Any] = field(
+        default_factory=dict
+    )  #: other arguments of `ndsvrp.read`: capacity, columns, …
+
+    def read(self) -> Problem:
+        """Return the problem. The one place where the service reads instances: `ndsvrp.read` knows the formats.
+
+        Messages name the file as the client does.
+        """
+        with tempfile.TemporaryDirectory(prefix="nds-", dir=_memory_folder()) as folder:
+            path = Path(folder) / safe_name(self.name)
+            path.write_bytes(self.body)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", NdsWarning)
+                    return read(path, self.rounding, self.index, **self.additions)
+            except NdsError as error:
+                raise NdsError(str(error).replace(str(path), path.name)) from None
+
+
+@cache
+def _memory_folder() -> str | None:
+    """Return a folder in memory, where files come and go faster than on a disk; None: the usual one."""
+    return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK | os.X_OK) else None
+
+
+def safe_name(name: str) -> str:
+    """Return a name for a file in a folder of its own: without folders, of harmless characters."""
+    plain = re.sub(r"[^\w.+-]", "_", PurePath(name.replace("\\", "/")).name).lstrip(".")
+    stem, dot, ending = plain.rpartition(".")
+    return f"{stem[:80]}{dot}{ending[:10]}" if stem else plain[:80] or "instance"
+
+
+def drawing(problem: Problem) -> dict[str, Any]:
+    """Return what the page needs of a problem."""
+    known = best_known(problem)
+    points = problem.coordinates
+    estimated = points is None and problem.distance is not None and problem.customers <= SCALED
+    if estimated and problem.distance is not None:
+        points = scaled_down(problem.distance)
+    return {
+        "name": problem.name,
+        "variant": variant_of(problem).title,
+        "customers": problem.customers,
+        "metric": str(problem.metric),
+        "decimals": len(str(problem.metric.scale)) - 1 if problem.metric.is_integer else 4,
+        "capacity": problem.capacity,
+        "vehicles": problem.vehicles,
+        "coordinates": None if points is None else short(points),
+        "estimated": estimated,
+        "geographic": problem.geographic,
+        "names": None if problem.names is None else list(problem.names),
+        "demand": short(problem.demand),
+        "windows": None if problem.windows is None else short(problem.windows),
+        "service": None if problem.service is None else short(problem.service),
+        "prize": None if problem.prize is None else short(problem.prize),
+        "best_known": None if known is None else {"cost": known.cost, "date": known.date, "set": known.set},
+    }
+
+
+def short(values: Any) -> Any:
+    """Return numbers as lists of plain numbers with few digits."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if isinstance(values, list):
+        return [short(value) for value in values]
+    return int(values) if float(values).is_integer() and abs(values) < 1e15 else float(f"{values:.{DIGITS}g}")

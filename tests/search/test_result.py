@@ -1,0 +1,225 @@
+"""What a result says: a summary, tables, GeoJSON, a page; and partial solutions of fleets that are too small."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sys
+from math import inf
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import ndsvrp
+from ndsvrp.errors import NdsError, NoSolutionError
+from ndsvrp.report.gantt import Axis
+from ndsvrp.schemas import schema_text
+from ndsvrp.search.result import Result, TracePoint
+from schema_check import faults
+
+SHORT: dict[str, Any] = {"iterations": 3, "seed": 1, "chains": 2, "rollouts": 30}
+
+
+def result_of(problem: ndsvrp.Problem, *routes: tuple[int, ...], **more: Any) -> Result:
+    solution = ndsvrp.Solution(routes)
+    how = {"seed": 7, "stopped": "time", "seconds": 1.5, "iterations": 20, "reconstructions": 4000} | more
+    return Result(problem, solution, ndsvrp.check(problem, solution), **how)
+
+
+def town(**changes: Any) -> ndsvrp.Problem:
+    """Berlin and three cities, with windows for two of them."""
+    fields: dict[str, Any] = {
+        "coordinates": [[13.4, 52.5], [9.99, 53.55], [11.58, 48.14], [6.96, 50.94]], "geographic": True,
+        "demand": [0, 2, 3, 4], "capacity": 9, "names": ["Berlin", "Hamburg", "Munich & <b>", "Köln"],
+        "windows": [[0, 5000], [0, 400], [0, 5000], [900, 2000]], "service": [0, 30, 30, 30], "name": "cities",
+    }  # fmt: skip
+    return ndsvrp.Problem(**(fields | changes))
+
+
+def test_summary() -> None:
+    problem = ndsvrp.Problem(
+        coordinates=[[0, 0], [3, 4], [6, 8], [0, 5]], demand=[0, 2, 3, 4], capacity=5, name="toy", prize=[0, 0, 0, 7],
+        names=["hub", "bakery", "school", "kiosk"],
+    )  # fmt: skip
+    assert str(result_of(problem, (1, 2))) == (
+        "toy: PCVRP, 3 customers\n"
+        "cost 27, distance 20, lost prizes 7, 1 route, 1 unserved\n"
+        "route  stops  load  distance  duration  customers\n"
+        "    1      2     5        20        20  bakery school\n"
+        "time limit after 1.50 s, 20 iterations, 4,000 solutions; seed 7"
+    )
+    broken = str(result_of(problem, (1, 2, 3))).splitlines()
+    assert broken[1:3] == [
+        "infeasible, cost 21.7082, distance 21.7082, lost prizes 0, 1 route, 0 unserved",
+        "  route 1: load 9 is above the capacity 5",
+    ]
+
+
+def test_a_summary_has_at_most_twenty_lines() -> None:
+    problem = ndsvrp.generate("cvrp", 200, seed=1)[0]
+    lines = str(result_of(problem, *((c, c + 1) for c in range(1, 200, 2)))).splitlines()
+    assert len(lines) == 17 and lines[-2] == "… and 88 more routes"
+    one = str(result_of(problem, tuple(range(1, 201)))).splitlines()
+    assert max(map(len, one)) == 110 and one[4].endswith(" …")
+    assert len(str(result_of(problem)).splitlines()) <= 20
+
+
+@pytest.mark.parametrize("variant", ["cvrp", "pcvrptw"])
+def test_json_fits_its_schema(variant: str) -> None:
+    schema = json.loads(schema_text("result"))
+    result = ndsvrp.solve(ndsvrp.generate(variant, 15, seed=1)[0], **SHORT)
+    table = json.loads(result.to_json())
+    assert table == result.to_dict()
+    assert faults(table, schema) == []
+    assert faults(table | {"cost": "3"}, schema) == ["$.cost: '3' is not of type ['number']"]
+    assert faults(table | {"more": 1}, schema) == ["$.more: unknown"]
+
+
+def test_schedule_in_json() -> None:
+    table = result_of(town(), (1, 2)).to_dict()
+    assert [stop["name"] for stop in table["schedule"][0]["stops"]] == ["Berlin", "Hamburg", "Munich & <b>", "Berlin"]
+    assert table["schedule"][0]["load"] == 5.0 and table["unserved_names"] == ["Köln"] and table["unserved"] == [3]
+    assert list(table["schedule"][0]["stops"][1]) == ["node", "name", "arrival", "wait", "start", "departure", "slack"]
+    free = result_of(town(windows=None), (1, 2)).to_dict()
+    assert free["schedule"][0]["stops"][1]["slack"] is None
+
+
+def test_dataframe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=lambda rows: ("frame", rows)))
+    kind, rows = result_of(town(windows=None), (1, 2), (3,)).to_dataframe()
+    assert kind == "frame" and len(rows) == 7
+    assert list(rows[0])[:7] == ["route", "position", "node", "name", "lon", "lat", "demand"]
+    assert (rows[5]["route"], rows[5]["name"], rows[5]["lat"], rows[5]["slack"]) == (2, "Köln", 50.94, inf)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(NdsError, match=r"to_dataframe needs pandas \(pip install pandas\)"):
+        result_of(town(), (1, 2)).to_dataframe()
+
+
+def test_geojson() -> None:
+    made = result_of(town(), (1, 2)).to_geojson()
+    kinds = [(f["properties"]["kind"], f["geometry"]["type"]) for f in made["features"]]
+    assert kinds == [
+        ("depot", "Point"), ("route", "LineString"), ("stop", "Point"), ("stop", "Point"), ("unserved", "Point"),
+    ]  # fmt: skip
+    line = made["features"][1]
+    assert line["geometry"]["coordinates"] == [[13.4, 52.5], [9.99, 53.55], [11.58, 48.14], [13.4, 52.5]]
+    assert line["properties"]["stops"] == ["Hamburg", "Munich & <b>"] and line["properties"]["load"] == 5.0
+    assert json.loads(json.dumps(made, allow_nan=False)) == made
+    plane = ndsvrp.Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=1, name="flat")
+    with pytest.raises(NdsError, match="'flat' has coordinates in a plane; GeoJSON needs latitude and longitude"):
+        result_of(plane, (1,)).to_geojson()
+
+
+def test_save_goes_by_the_ending(tmp_path: Any) -> None:
+    result = result_of(town(), (1, 2))
+    for name in ("a.sol", "a.json", "a.geojson", "a.csv", "a.html"):
+        result.save(tmp_path / name)
+    assert (tmp_path / "a.sol").read_text().startswith("Route #1: 1 2\n")
+    assert json.loads((tmp_path / "a.geojson").read_text())["type"] == "FeatureCollection"
+    csv = (tmp_path / "a.csv").read_text().splitlines()
+    assert csv[0] == "route,position,node,name,lon,lat,demand,arrival,wait,start,departure,slack" and len(csv) == 5
+    assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def parsed(page: str) -> ElementTree.Element:
+    """The body as XML, which the page is apart from its head and a few tags without an end."""
+    body = re.search(r"<body>.*</body>", page, re.DOTALL)
+    assert body is not None
+    plain = re.sub(r"<script>.*</script>", "", body[0], flags=re.DOTALL).replace("<details open>", "<details>")
+    return ElementTree.fromstring(re.sub(r"(<img [^>]*[^/])>", r"\1/>", plain))
+
+
+def test_page(tmp_path: Any) -> None:
+    result = result_of(town(), (1, 2), trace=(TracePoint(0.5, 1, 30.0), TracePoint(1.0, 9, 20.1)))
+    page = result.report(tmp_path / "out.html")
+    assert (tmp_path / "out.html").read_text() == page == result.to_html()
+    assert not re.search(r"(src|href)=\"(?!data:)|url\(|@import|fetch\(|http(?!://www\.w3\.org)", page)  # nothing else
+    body = parsed(page)
+    assert [heading.text for heading in body.iter("h2")] == ["Map", "Routes", "Times", "Stops", "Convergence"]
+    assert "Munich &amp; &lt;b&gt;" in page and "<b>" not in page
+    rows = [["".join(cell.itertext()) for cell in row] for row in body.iter("tr")]
+    assert rows[1][:3] == ["1", "2", "5"] and rows[1][-1] == "Hamburg, Munich & <b>"
+    stops = {row[0]: row for row in rows[3:]}
+    assert stops["Hamburg"][1] == "2" and stops["Hamburg"][7] == "0 to 400"
+    assert len([shape for shape in body.iter() if shape.tag.endswith("circle")]) == 3  # one of them unserved
+    assert result.report == ndsvrp.check(result.problem, result.solution)
+
+
+def test_pages_without_map_times_or_trace() -> None:
+    matrix = ndsvrp.Problem(distance=[[0, 1], [1, 0]], demand=[0, 1], capacity=1)
+    body = parsed(result_of(matrix, (1,)).to_html())
+    assert [heading.text for heading in body.iter("h2")] == ["Routes", "Stops"]
+    empty = result_of(ndsvrp.Problem(coordinates=[[0, 0], [0, 0]], demand=[0, 1], capacity=1))
+    page = empty.to_html()
+    assert [heading.text for heading in parsed(page).iter("h2")] == ["Map"]
+    assert "1 required customers are not served: 1" in page
+    with pytest.raises(NdsError, match="only the report of a Result has a page"):
+        ndsvrp.check(matrix, ndsvrp.Solution([[1]]))("out.html")
+
+
+def test_results_can_be_pickled() -> None:
+    result = result_of(town(), (1, 2))
+    copy = pickle.loads(pickle.dumps(result))
+    assert str(copy) == str(result) and copy.report == result.report and copy.to_html() == result.to_html()
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "ticks"), [(0, 10, [0, 2, 4, 6, 8, 10]), (0.95, 1.92, [1.0, 1.2, 1.4, 1.6, 1.8])]
+)
+def test_ticks_of_an_axis(begin: float, end: float, ticks: list[float]) -> None:
+    assert Axis(begin, end, 0.0, 100.0).ticks() == pytest.approx(ticks)
+    assert Axis(5.0, 5.0, 0.0, 100.0).at(7.0) == 100.0
+
+
+# --- fleets that are too small ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("demand", "vehicles", "takes"),
+    [
+        ([0, 2, 2, 2, 2], 3, None),  # 8 of 9
+        ([0, 2, 2, 2, 2, 2], 3, 5),  # 10 of 9, and five that fill more than half
+        ([0, 2, 2, 2, 2], 3, 4),
+        ([0, 1, 1, 1, 1, 1, 1, 1], 2, 3),
+    ],
+)
+def test_arithmetic_refuses_at_once(demand: list[int], vehicles: int, takes: int | None) -> None:
+    capacity = 4 if takes is None else 3
+    places = [[i, i * i % 5] for i in range(len(demand))]
+    problem = ndsvrp.Problem(coordinates=places, demand=demand, capacity=capacity, vehicles=vehicles)
+    if takes is None:
+        assert ndsvrp.solve(problem, **SHORT).report.feasible
+        return
+    message = f"{vehicles} vehicles cannot serve all required customers: their demand takes {takes}"
+    with pytest.raises(NoSolutionError) as caught:
+        ndsvrp.solve(problem, time=1e6)
+    assert str(caught.value) == message and caught.value.result is None and caught.value.unserved == []
+    other, refused = ndsvrp.solve_set([problem.replace(vehicles=9), problem], **SHORT)
+    assert isinstance(other, Result) and isinstance(refused, NoSolutionError) and str(refused) == message
+
+
+def test_float_demands_that_just_fit_are_not_refused() -> None:
+    demand = [0.0, *[0.1] * 30]
+    problem = ndsvrp.Problem(coordinates=[[i, i % 3] for i in range(31)], demand=demand, capacity=0.3, vehicles=10)
+    assert len(ndsvrp.solve(problem, iterations=20, seed=1).solution.routes) == 10
+
+
+def test_the_best_partial_solution_comes_with_the_error() -> None:
+    # 12 of 12 by arithmetic, but 3 + 1 and 2 + 2 do not fill three vehicles of 4 with the sizes 3, 3, 3, 2, 1
+    problem = ndsvrp.Problem(
+        coordinates=[[i, i % 2] for i in range(6)], demand=[0, 3, 3, 2, 2, 2], capacity=4, vehicles=3,
+        names=["hub", "a", "b", "c", "d", "e"],
+    )  # fmt: skip
+    with pytest.raises(NoSolutionError) as caught:
+        ndsvrp.solve(problem, **SHORT)
+    partial = caught.value.result
+    assert partial is not None and not partial.report.feasible
+    assert len(caught.value.unserved) == 1 and list(partial.report.unserved) == caught.value.unserved
+    assert str(partial).splitlines()[1].startswith("infeasible, cost ")
+    assert partial.to_dict()["feasible"] is False

@@ -1,0 +1,82 @@
+"""The page in a real browser: a file is chosen, its search watched, a route inspected, the result downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from serve.browser import CHROMIUM, Browser
+from serve.running import LIB, serving
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")]
+
+TOKEN = "a-token-for-the-page"
+LINES = "[...document.querySelectorAll('#routes tbody tr')]"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(tmp_path_factory.mktemp("page") / "jobs.sqlite", token=TOKEN) as address:
+        yield address.replace("…", TOKEN)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    opened = Browser()
+    yield opened
+    opened.close()
+
+
+def test_from_a_file_to_a_route(browser: Browser, address: str) -> None:
+    browser.open(address)
+    browser.wait("document.querySelector('#limits')?.textContent === 'up to 10,000 customers and 600 s'")
+    assert browser.run("location.hash") == ""  # the token does not stay in the address
+    browser.run("document.getElementById('time').value = 300")
+    browser.choose_file("#file", LIB / "Solomon/C101.txt")
+    browser.wait("document.querySelector('#state').textContent === 'running'")
+    browser.wait(f"{LINES}.length === 10 && document.querySelector('#numbers dd').textContent === '827.3'")
+    browser.run("document.getElementById('cancel').click()")
+    browser.wait("document.querySelector('#state').textContent === 'cancelled'")
+    facts = browser.run("document.querySelector('#facts').textContent")
+    assert facts == "VRPTW · 100 customers · capacity 200 · at most 25 vehicles · seed 0"
+    assert "+0.00 %" in browser.run("document.querySelector('#numbers').textContent")
+    assert "best known 827.3" in browser.run("document.querySelector('#curve').textContent")
+    loads = browser.run(f"{LINES}.map((line) => line.cells[2].textContent)")
+    assert sum(map(int, loads)) == 1810  # all demand
+    row = browser.run(f"{LINES}.findIndex((line) => line.cells[3].textContent === '59.4')")
+    browser.run(f"{LINES}[{row}].click()")
+    title = browser.wait("document.querySelector('#timeline-title').textContent")
+    assert f"Route {row + 1} · 12 stops · load 180 of 200 · distance 59.4 · back at 1,139.4" in title
+    shown = browser.run("document.querySelector('#timeline-body').textContent")
+    assert "customer 5: arrives 15.1, starts 15.1, leaves 105.1, slack 51.9" in shown
+    colours = browser.run(
+        "(() => { const c = document.querySelector('#map canvas'); const d = c.getContext('2d')"
+        ".getImageData(0, 0, c.width, c.height).data; const s = new Set(); "
+        "for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; })()"
+    )
+    assert colours > 20  # something is drawn
+    saved = browser.run(
+        "new Promise((done) => { const make = URL.createObjectURL; URL.createObjectURL = (blob) => "
+        "{ blob.text().then(done); return make(blob); }; document.querySelector('#downloads button').click(); })"
+    )
+    assert saved.startswith("Route #1: ")
+    assert saved.endswith("\nCost: 827.3\n")
+    assert browser.complaints() == []
+    addresses = [url for url in browser.requested() if not url.startswith(("data:", "blob:"))]
+    assert {url.split("/")[2] for url in addresses} == {address.split("/")[2]}  # nothing from elsewhere
+
+
+def test_a_refused_file_is_explained(browser: Browser, address: str, tmp_path: Path) -> None:
+    file = tmp_path / "broken.vrp"
+    file.write_text("NAME : broken\nTYPE : CVRP\nDIMENSION : -3\n")
+    browser.choose_file("#file", file)
+    text = browser.wait("!document.querySelector('#refusal').hidden && document.querySelector('#refusal').textContent")
+    assert text.startswith("broken.vrp:3: DIMENSION: ")
+
+
+def test_a_finished_job_is_shown_again(browser: Browser, address: str) -> None:
+    browser.run("document.querySelector('#job').hidden = true; document.querySelector('#jobs button').click()")
+    browser.wait("!document.querySelector('#job').hidden && document.querySelector('#name').textContent === 'C101'")
+    browser.wait(f"{LINES}.length === 10")

@@ -1,0 +1,163 @@
+"""The command over real sockets: killed and restarted, slow clients, `nds solve --watch`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+from typer.testing import CliRunner
+
+import ndsvrp
+from ndsvrp.cli import app
+from ndsvrp.records import describe
+from ndsvrp.serve import watch
+from ndsvrp.serve.config import ServeConfig
+from serve.running import LIB, serving
+
+ROOT = Path(__file__).parents[2]
+SERVICE_PAGE = ROOT / "docs/service.md"
+INSTANCE = LIB / "X/X-n106-k14.vrp"
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    """Start `nds …` and return the process and the address that it prints."""
+    children = []
+
+    def run(*args: object) -> tuple[subprocess.Popen[str], str]:
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": "1"}
+        child = subprocess.Popen(
+            [sys.executable, "-m", "ndsvrp", *map(str, args)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
+        )  # fmt: skip
+        children.append(child)
+        assert child.stdout is not None
+        for line in child.stdout:
+            if match := re.search(r"http://\S+", line):
+                return child, match[0]
+        raise AssertionError("no address")
+
+    yield run
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+def ask(address: str, path: str, body: bytes | None = None) -> Any:
+    with urlopen(Request(f"{address}api/{path}", data=body)) as answer:
+        return json.loads(answer.read())
+
+
+def until(address: str, path: str, wanted: Callable[[Any], bool]) -> Any:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        if wanted(answer := ask(address, path)):
+            return answer
+        time.sleep(0.03)
+    raise AssertionError(answer)
+
+
+@pytest.mark.slow
+def test_killed_and_restarted(start, tmp_path: Path) -> None:
+    options = ("serve", "--port", 0, "--database", tmp_path / "jobs.sqlite", "--workers", 1, "--device", "cpu")
+    child, address = start(*options)
+    body = INSTANCE.read_bytes()
+    running = ask(address, "jobs?name=a.vrp&time=300", body)["id"]
+    waiting = ask(address, "jobs?name=b.vrp&iterations=2", body)["id"]
+    until(address, f"jobs/{running}", lambda job: job["cost"] is not None)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child, address = start(*options)
+    until(address, f"jobs/{running}", lambda job: job["cost"] is not None)
+    ask(address, f"jobs/{running}/cancel", b"")
+    jobs = [until(address, f"jobs/{job}", lambda job: job["finished"] is not None) for job in (running, waiting)]
+    assert [(job["state"], job["attempts"]) for job in jobs] == [("cancelled", 2), ("done", 1)]
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(10) in (0, -signal.SIGTERM, 143)
+
+
+def test_a_slow_client_is_disconnected(tmp_path: Path) -> None:
+    head = b"POST /api/jobs?name=a.vrp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\nNAME"
+    with serving(tmp_path / "jobs.sqlite", body_seconds=0.3) as address:
+        place = "127.0.0.1", int(address.split(":")[-1].strip("/"))
+        with socket.create_connection(place, 20) as slow, socket.create_connection(place, 20) as silent:
+            slow.sendall(head)
+            silent.sendall(b"GET /api/jobs HTT")
+            answer = b""
+            while part := slow.recv(4096):
+                answer += part
+            assert answer.startswith(b"HTTP/1.1 408 ")
+            assert silent.recv(4096) == b""
+        assert ask(address, "jobs") == []
+
+
+@pytest.mark.slow
+def test_watch_shows_one_search(start) -> None:
+    child, address = start("solve", INSTANCE, "--time", 300, "--seed", 1, "--watch")
+    assert ask(address, "limits")["accepts"] is False
+    (job,) = ask(address, "jobs")
+    assert (job["name"], job["state"], job["options"]["time"]) == ("X-n106-k14", "running", 300.0)
+    until(address, f"jobs/{job['id']}", lambda job: job["cost"] is not None)
+    with urlopen(f"{address}api/jobs/{job['id']}/events") as events:
+        child.send_signal(signal.SIGTERM)
+        text = events.read().decode()
+    end = json.loads(text.strip().splitlines()[-1].removeprefix("data: "))
+    assert (end["state"], end["forms"]) == ("cancelled", ["sol", "json", "html"])
+    output, _ = child.communicate(timeout=20)
+    assert f"cost        {end['cost']:,.0f}\n" in output
+    assert child.returncode == 143
+
+
+def test_watch_needs_one_instance() -> None:
+    answer = CliRunner().invoke(app, ["solve", str(LIB.parent / "sets/cvrp100.npz"), "--watch"], prog_name="nds")
+    assert answer.exit_code == 2
+    assert "--watch is for one instance" in answer.output
+
+
+def test_a_search_that_fails_is_shown() -> None:
+    """The page of a search without a feasible solution states the reason."""
+    problem = ndsvrp.read(INSTANCE)
+    with watch.Watched(problem, "a.vrp", {"iterations": 10}, 1) as page:
+        page.fail("no feasible solution found")
+        (job,) = ask(page.address, "jobs")
+    assert (job["state"], job["error"]) == ("failed", "no feasible solution found")
+
+
+def test_the_extra_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("ndsvrp.serve.") and name != "ndsvrp.serve.config"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    for command in (["serve"], ["solve", str(INSTANCE), "--watch", "--time", "1"]):
+        answer = CliRunner().invoke(app, command, prog_name="nds")
+        assert answer.exit_code == 2
+        assert "the service needs FastAPI and uvicorn: pip install 'ndsvrp[serve]'" in answer.output
+
+
+def test_the_documentation_lists_every_setting() -> None:
+    for name, default, sentence in describe(ServeConfig):
+        shown = (f"{default:g}" if isinstance(default, float) else default) or "–"
+        shown = 0 if default == 0 else shown
+        assert f"| `--{name.replace('_', '-')}` | {shown} | {sentence} |" in SERVICE_PAGE.read_text(), name
+
+
+@pytest.mark.slow
+def test_the_example_of_the_documentation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As it is written, but for the port and the seconds."""
+    (example,) = re.findall(r"```python\n(.*?)```", SERVICE_PAGE.read_text(), re.DOTALL)
+    with serving(tmp_path / "jobs.sqlite") as address, contextlib.chdir(ROOT):
+        exec(example.replace("http://127.0.0.1:8765/", address).replace("time=2", "time=0.5"), {})
+    output = capsys.readouterr().out
+    costs = [float(cost) for cost in re.findall(r"^ +[\d.]+ s  ([\d.]+)$", output, re.MULTILINE)]
+    assert float(output.split("Cost: ")[1]) == costs[-1]
