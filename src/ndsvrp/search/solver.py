@@ -174,9 +174,8 @@ def _search(
     budget = Budget.of(limits, len(problems))
     budget.reserve(CHECKING * sum(problem.customers for problem in problems))
     search = Search(
-        problems, engine, chosen.settings, budget, seed, ruin, init, start_rounds=100 if chosen.solver == "nds" else 0,
-        threads=chosen.threads, callback=callback,
-    )  # fmt: skip
+        problems, engine, chosen.settings, budget, seed, ruin, init, threads=chosen.threads, callback=callback
+    )
     try:
         if chosen.device == "cuda" and (ruin is None or ruin.on_device):
             search.rehearse()
