@@ -3,8 +3,8 @@
     python tools/sisrs_iterations.py X/X-n106-k14.vrp X/X-n1001-k43.vrp --seeds 1 2 3 --out rows.jsonl
 
 Christiaens & Vanden Berghe (2020) make it(n) iterations for n customers, linear between it(100) = 3e7 and it(1000) =
-3e8, and cool from T = 100 to T = 1 exponentially. An iteration is one ruin and recreate. All of them take about a
-minute and a half per hundred customers of one core; `--share 0.1` makes a tenth, and cools ten times as fast.
+3e8, and cool from T = 100 to T = 1 exponentially. An iteration is one ruin and recreate. All of them take a minute
+of one core or more per hundred customers; `--share 0.1` makes a tenth, and cools ten times as fast.
 """
 
 from __future__ import annotations
