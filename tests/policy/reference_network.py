@@ -22,7 +22,8 @@ SMALL: dict[str, Any] = {
 FORMS = {
     "default": NetworkConfig(**SMALL),
     "paper": NetworkConfig.paper(**SMALL),
-    "authors' code": NetworkConfig.paper(tour_first=True, tour_aggregate="sum", tied_neighbours=True, **SMALL),
+    "authors' code": NetworkConfig.paper(tour_first=True, tour_aggregate="sum", **SMALL),
+    "tied neighbours": NetworkConfig.paper(tour_first=True, tour_aggregate="sum", tied_neighbours=True, **SMALL),
     "no message passing": NetworkConfig(message_passing=False, **SMALL),
     "no tour layer": NetworkConfig(tour_encoding=False, **SMALL),
     "neither": NetworkConfig(message_passing=False, tour_encoding=False, layers_before=1, layers_after=0, **SMALL),
