@@ -273,7 +273,7 @@ class Chains {
   }
 
   Out<i64> evaluate(const Recipe& recipe, std::optional<In<i32>> given, i32 rollouts, u64 seed, u64 iteration,
-                    bool keep_best, i32 threads) {
+                    bool keep_best, bool always, i32 threads) {
     std::vector<i64> deltas(size_t(size()) * rollouts);
     {
       nb::gil_scoped_release release;
@@ -289,7 +289,7 @@ class Chains {
           const auto row = deltas.begin() + i64(i) * rollouts;
           const auto best = std::min_element(row, row + rollouts);
           ChainData& data = chains_[i];
-          if (*best < 0) {
+          if (*best < (always ? kNoRoom : 0)) {
             core_.evaluate(data.in(), data.chain, work, recipe, removed(i), i32(best - row), key(seed, iteration, i),
                            true, &stop_);
           }
@@ -434,7 +434,7 @@ NB_MODULE(_core, m) {
       .def("split", &Chains::split, "parts"_a, "seed"_a, "iteration"_a, "threads"_a)
       .def("merge", &Chains::merge, "parts"_a, "threads"_a)
       .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a, "iteration"_a,
-           "keep_best"_a, "threads"_a)
+           "keep_best"_a, "always"_a, "threads"_a)
       .def("exchange", &Chains::exchange, "reach"_a, "seed"_a, "iteration"_a)
       .def("costs", &Chains::costs, "best"_a = false)
       .def("missing", &Chains::missing, "best"_a = false)

@@ -66,7 +66,7 @@ SET = DATA / "sets/cvrp100.npz"
         (("solve", TOY, "--solver", "hgs"), "unknown solver 'hgs': one of auto, hybrid, nds, sisr"),
         (("solve", TOY, "--ruin", "x"), "unknown ruin 'x': one of string, related, random, policy"),
         (("solve", TOY, "--device", "tpu"), "unknown device 'tpu': one of auto, cpu, cuda"),
-        (("solve", TOY, "--preset", "x"), "unknown preset 'x': one of default, paper"),
+        (("solve", TOY, "--preset", "x"), "unknown preset 'x': one of default, paper, paper-text, paper-code"),
         (("solve", TOY, "--round", "up"), "unknown metric 'up' (known: auto, none, round, trunc, dimacs, exact)"),
         (("solve", TOY, "--index", 1), f"{TOY}: no instance 1, the file holds one (0)"),
         (("solve", SET, "--index", 9), f"{SET}: no instance 9, there are 2 (0 … 1)"),

@@ -84,7 +84,8 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
     for iteration, recipe in enumerate(RECIPES):
         say(f"    {engine.name}: {recipe.rule}, {recipe.orders} orders")
         engine.improve(state, recipe, None, np.full((chains, steps), 0.05) * side, seed, iteration)
-        deltas = engine.evaluate(state, recipe, None, 5, seed, iteration, keep_best=iteration % 2 == 0)
+        kept, always = iteration % 2 == 0, iteration % 4 == 0
+        deltas = engine.evaluate(state, recipe, None, 5, seed, iteration, keep_best=kept, always=always)
         seen += [deltas.tolist(), everything(engine, state)]
     fewest = min(problem.customers for problem in problems)
     rng = np.random.default_rng(seed)

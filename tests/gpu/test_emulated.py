@@ -6,6 +6,7 @@ What only a card can show (compilers, clocks, memory that is late) is left to `t
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -72,13 +73,13 @@ def test_kinds_mixed_in_one_batch() -> None:
     agree.compare(mixed, [1, 0, 2, 1], 2, 1, engine("global"))
 
 
-SEARCH = Settings(ruin="related", chains=3, rollouts=3, removals=4, orders=2, threshold=1.0)
+SEARCH = Settings(ruin="related", chains=3, rollouts=3, removals=4, orders=2, threshold=1.0, start_rounds=2)
 
 
 def search(engine: Any, problems: list[Any], ruin: Any = None, told: Any = None) -> list[Any]:
     """Best solution, trace and costs of every problem."""
     budget = Budget(seconds=600, iterations=4)
-    it = Search(problems, engine, SEARCH, budget, 1, ruin, start_rounds=2, callback=told)
+    it = Search(problems, engine, SEARCH, budget, 1, ruin, callback=told)
     if engine.name == "cuda":
         it.rehearse()
     assert it.run() == "iterations"
@@ -166,10 +167,10 @@ def test_what_an_iteration_asks_of_the_gpu(seconds: float | None) -> None:
         def expected_seconds(self) -> float:
             return 0.0
 
-    settings = Settings(chains=chains, rollouts=rollouts, removals=4, orders=2, threshold=0.0)
+    settings = Settings(chains=chains, rollouts=rollouts, removals=4, orders=2, threshold=0.0, start_rounds=0)
     budget = Budget(seconds, iterations=6)
     search = Search(
-        [problem], cuda, settings, budget, 1, Given(), start_rounds=0,
+        [problem], cuda, settings, budget, 1, Given(),
         callback=lambda progress: device.log.append(f"told of {progress.iteration}"),
     )  # fmt: skip
     search.rehearse()
@@ -335,8 +336,8 @@ def test_a_search_ends_in_time(ahead: bool) -> None:
     problem, cuda = random_problem(2, "cvrp", "none", customers=20), engine("auto")
     cuda.runs_ahead = ahead
     budget = Budget(seconds=0.5)
-    settings = Settings(ruin="related", chains=2, rollouts=4, removals=4, orders=2)
-    it = Search([problem], cuda, settings, budget, 1, start_rounds=1)
+    settings = Settings(ruin="related", chains=2, rollouts=4, removals=4, orders=2, start_rounds=1)
+    it = Search([problem], cuda, settings, budget, 1)
     it.rehearse()
     budget.restart()
     assert it.run() == "time"
@@ -355,7 +356,8 @@ def test_an_interrupted_search_has_seen_all(limits: Any) -> None:
         if progress.iteration == 3:
             raise KeyboardInterrupt
 
-    it = Search([problem], cuda, SEARCH, Budget(iterations=20, **limits), 1, start_rounds=0, callback=told)
+    settings = replace(SEARCH, start_rounds=0)
+    it = Search([problem], cuda, settings, Budget(iterations=20, **limits), 1, callback=told)
     if limits.get("target"):
         assert it.run() == "target" and (it.iteration, ahead) == (0, [0])
         return

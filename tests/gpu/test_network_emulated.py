@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.emulator, pytest.mark.usefixtures("one_thread")]
 SMALL: dict[str, Any] = {"width": 32, "heads": 2, "feed_forward": 40, "seed_bits": 4, "seed_width": 8}
 FORMS = {
     "default": NetworkConfig(**SMALL),
-    "authors' code": NetworkConfig.paper(tour_first=True, tour_aggregate="sum", **SMALL),
+    "authors' code": NetworkConfig.paper(tour_first=True, tour_aggregate="sum", tied_neighbours=True, **SMALL),
     "other heads": NetworkConfig(**{**SMALL, "heads": 4}),
     "no layers": NetworkConfig(message_passing=False, tour_encoding=False, layers_before=0, layers_after=0, **SMALL),
 }

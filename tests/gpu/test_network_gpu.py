@@ -16,7 +16,7 @@ pytestmark = [
 ]
 FORMS = {
     "default": NetworkConfig(),
-    "authors' code": NetworkConfig.paper(tour_first=True, tour_aggregate="sum"),
+    "authors' code": NetworkConfig.paper(tour_first=True, tour_aggregate="sum", tied_neighbours=True),
     "other heads": NetworkConfig(width=64, heads=2, feed_forward=72),
     "no layers": NetworkConfig(message_passing=False, tour_encoding=False, layers_before=0, layers_after=0),
 }

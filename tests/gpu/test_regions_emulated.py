@@ -30,8 +30,10 @@ def emulated() -> CudaEngine:
 
 def search(engine: Any, problems: list[Any]) -> list[Any]:
     """Best solution, trace and costs of every problem."""
-    settings = Settings(ruin="related", chains=6, regions=3, rollouts=3, removals=4, orders=2, threshold=1.0)
-    it = Search(problems, engine, settings, Budget(iterations=3), 1, start_rounds=2)
+    settings = Settings(
+        ruin="related", chains=6, regions=3, rollouts=3, removals=4, orders=2, threshold=1.0, start_rounds=2
+    )
+    it = Search(problems, engine, settings, Budget(iterations=3), 1)
     assert it.run() == "iterations" and it.state is not None
     courses = [[(point.iteration, point.cost) for point in trace] for trace in it.traces]
     costs = it.state.stats().costs.reshape(len(problems), -1).tolist()

@@ -286,13 +286,14 @@ class Chain:
         return accepted
 
     def evaluate(
-        self, recipe: Recipe, given: Sequence[Sequence[int]] | None, rollouts: int, key: int, keep_best: bool
-    ) -> list[int]:
+        self, recipe: Recipe, given: Sequence[Sequence[int]] | None, rollouts: int, key: int, keep_best: bool,
+        always: bool = False,
+    ) -> list[int]:  # fmt: skip
         """The change in cost by each of K reconstructions of the same solution."""
         before = self.cost()
         drafts = [self.reconstruct(recipe, given and given[k], key_of(key, k)) for k in range(rollouts)]
         deltas = [self.cost_of(*draft) - before for draft in drafts]
-        if keep_best and min(deltas) < 0:
+        if keep_best and (always or min(deltas) < 0):
             self.take_on(*drafts[deltas.index(min(deltas))])
         return deltas
 

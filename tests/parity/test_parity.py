@@ -266,13 +266,14 @@ def test_evaluate(variant: str, source: str) -> None:
         assert state.chains.costs()[0] == before + min(0, ticks[0].min())
 
 
-def test_evaluate_given() -> None:
+@pytest.mark.parametrize("always", [False, True])
+def test_evaluate_given(always: bool) -> None:
     problem = random_problem(8, "pcvrptw", "exact", customers=20, layout="uniform", scale=1000.0)
     state, reference = warmed_up(problem, 1)
     removed = np.array([[[3, 1, 4], [15, 9, 2], [6, 5, 20]]], np.int32)
     recipe = Recipe(removals=3, all_routes=True)
-    deltas = CpuEngine().evaluate(state, recipe, removed, 3, 0, 0, keep_best=True)
-    expected = reference.evaluate(recipe, removed[0].tolist(), 3, chain_key(0, 0, 0), keep_best=True)
+    deltas = CpuEngine().evaluate(state, recipe, removed, 3, 0, 0, keep_best=True, always=always)
+    expected = reference.evaluate(recipe, removed[0].tolist(), 3, chain_key(0, 0, 0), keep_best=True, always=always)
     assert np.rint(deltas[0] * 1000).tolist() == expected
     assert_same(state, 0, reference)
 

@@ -38,7 +38,8 @@ def run(isa: str, problem: Problem, seed: int, recipes: list[Recipe], steps: int
     seen: list[Any] = []
     for iteration, recipe in enumerate(recipes):
         engine.improve(state, recipe, None, np.full((2, steps), problem.side() * 0.05), seed, iteration)
-        seen.append(engine.evaluate(state, recipe, None, 2, seed, iteration, keep_best=iteration % 2 == 0).tolist())
+        kept, always = iteration % 2 == 0, iteration % 4 == 0
+        seen.append(engine.evaluate(state, recipe, None, 2, seed, iteration, keep_best=kept, always=always).tolist())
         seen += [engine.export(state, chain, best=best) for chain in (0, 1) for best in (True, False)]
     return [*seen, state.chains.costs().tolist(), state.chains.missing().tolist()]
 

@@ -23,6 +23,7 @@ FORMS = {
     "default": NetworkConfig(**SMALL),
     "paper": NetworkConfig.paper(**SMALL),
     "authors' code": NetworkConfig.paper(tour_first=True, tour_aggregate="sum", **SMALL),
+    "tied neighbours": NetworkConfig.paper(tour_first=True, tour_aggregate="sum", tied_neighbours=True, **SMALL),
     "no message passing": NetworkConfig(message_passing=False, **SMALL),
     "no tour layer": NetworkConfig(tour_encoding=False, **SMALL),
     "neither": NetworkConfig(message_passing=False, tour_encoding=False, layers_before=1, layers_after=0, **SMALL),
@@ -120,7 +121,8 @@ class SlowNetwork:
         rows = []
         for i, x in enumerate(h):
             message = self.linear("message_passing.from_previous", h[previous[i]])
-            message = message + self.linear("message_passing.from_next", h[following[i]])
+            of_next = "from_previous" if self.config.tied_neighbours else "from_next"
+            message = message + self.linear(f"message_passing.{of_next}", h[following[i]])
             merged = np.maximum(self.linear("message_passing.merge", np.concatenate([x, message])), 0.0)
             rows.append(x + self.forward_part("message_passing.feed_forward", merged))
         return self.norm("message_passing.norm", rows)

@@ -67,9 +67,9 @@ def run_on(engine: FakeEngine, iterations: int = 1, problems: int = 1, callback:
     """On so many problems, in boxes of sides 100, 1, 1000."""
     places = np.array([[0, 0], [0.4, 0.1], [0.1, 1]])
     boxes = [Problem(coordinates=places * side, demand=[0, 1, 1], capacity=2) for side in SIDES[:problems]]
-    chosen = Settings(chains=len(engine.state.all) // problems, rollouts=3, **settings)
+    chosen = Settings(chains=len(engine.state.all) // problems, rollouts=3, start_rounds=0, **settings)
     budget = Budget(iterations=iterations)
-    search = Search(boxes, engine, chosen, budget, seed=1, start_rounds=0, callback=callback)  # type: ignore[arg-type]
+    search = Search(boxes, engine, chosen, budget, seed=1, callback=callback)  # type: ignore[arg-type]
     search.run()
     return search
 
@@ -83,6 +83,15 @@ def test_reach_of_the_exchange() -> None:
     engine = FakeEngine([1.0] * 6)
     run_on(engine, iterations=2, problems=3, hot=0.1, cold=0.001)
     assert engine.reaches == [pytest.approx([150.0, 1.5, 1500.0]), pytest.approx([15.0, 0.15, 150.0])]
+
+
+def test_absolute_temperatures() -> None:
+    """T = 0.1 and a reach of 1.5 whatever the sides 100, 1, 1000 of the boxes; then a tenth of it."""
+    engine = FakeEngine([1.0] * 6)
+    run_on(engine, iterations=2, problems=3, hot=0.1, cold=0.001, temperature_scale="absolute")
+    assert engine.temperatures == pytest.approx([0.1, 0.01])
+    assert engine.heat == pytest.approx(np.full((6, 3), 0.01))
+    assert engine.reaches == [pytest.approx([1.5] * 3), pytest.approx([0.15] * 3)]
 
 
 def test_each_problem_has_its_temperature_and_trace() -> None:
@@ -183,8 +192,8 @@ def test_a_network_on_a_gpu_is_not_begun_too_late(
 
     problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
     budget = Budget(seconds=seconds, began=clock[0])
-    settings = Settings(chains=1, rollouts=3)
-    search = Search([problem], Cut([5.0]), settings, budget, 1, OnGpuFor40Ms(clock), start_rounds=0)  # type: ignore[arg-type]
+    settings = Settings(chains=1, rollouts=3, start_rounds=0)
+    search = Search([problem], Cut([5.0]), settings, budget, 1, OnGpuFor40Ms(clock))  # type: ignore[arg-type]
     assert search.run() == "time"
     assert search.iteration == iterations
     assert budget.elapsed() == pytest.approx(ends)
@@ -252,9 +261,9 @@ class OnGpu(Silent):
 
 def search_on(gpu: Gpu, ruin: type[Ruin] | None = OnGpu, **limits: Any) -> Search:
     problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
-    budget, settings = Budget(began=gpu.clock[0], **limits), Settings(chains=1, rollouts=3)
+    budget, settings = Budget(began=gpu.clock[0], **limits), Settings(chains=1, rollouts=3, start_rounds=0)
     asked = None if ruin is None else ruin(gpu)  # type: ignore[call-arg]
-    return Search([problem], gpu, settings, budget, 1, asked, start_rounds=0)  # type: ignore[arg-type]
+    return Search([problem], gpu, settings, budget, 1, asked)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -107,10 +107,10 @@ def _in_a_search(problem: Problem, policy: Policy, engine: Engine, chains: int, 
     times: list[float] = []
     settings = Settings(
         chains=chains, rollouts=ROLLOUTS, removals=REMOVALS, orders=ORDERS, ruin="policy", hot=TEMPERATURE,
-        cold=TEMPERATURE,
+        cold=TEMPERATURE, start_rounds=30,
     )  # fmt: skip
     search = Search(
-        [problem], engine, settings, Budget(seconds=3600.0, iterations=iterations), 1, policy, start_rounds=30,
+        [problem], engine, settings, Budget(seconds=3600.0, iterations=iterations), 1, policy,
         callback=lambda progress: times.append(progress.seconds),
     )  # fmt: skip
     search.run()

@@ -95,6 +95,8 @@ def page() -> str:
         "on `start_savings` is on, and `hot` is 1.5 / sqrt(N). On a GPU there are 128 chains, and `regions` is a power",
         "of two; with the ruin `policy`, `tails` is 20 and `tails_share` 0.3.",
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
+        "`--preset paper-text` and `--preset paper-code` also set `scope`, `start_rounds` and `temperature_scale`:",
+        "[paper.md](paper.md).",
     ]
     return "\n".join(lines) + "\n"
 

@@ -132,11 +132,13 @@ class EngineOf(Protocol[S]):
         """
 
     def evaluate(
-        self, state: S, recipe: Recipe, removed: Array | None, rollouts: int, seed: int, iteration: int, keep_best: bool
-    ) -> Array:
+        self, state: S, recipe: Recipe, removed: Array | None, rollouts: int, seed: int, iteration: int,
+        keep_best: bool, *, always: bool = False,
+    ) -> Array:  # fmt: skip
         """Return (chains, K) float64: by how much each of K steps from the same solution would change its cost.
 
-        With `keep_best`, the best of the K is carried out if it improves the solution. There is no annealing.
+        With `keep_best`, the best of the K is carried out if it improves the solution; with `always`, also if it does
+        not. There is no annealing.
         """
 
     def exchange(self, state: S, reach: Floats, seed: int, iteration: int) -> None:

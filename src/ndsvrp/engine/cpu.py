@@ -118,11 +118,11 @@ class CpuEngine:
 
     def evaluate(
         self, state: CpuState, recipe: Recipe, removed: Ints | None, rollouts: int, seed: int, iteration: int,
-        keep_best: bool,
+        keep_best: bool, *, always: bool = False,
     ) -> Floats:  # fmt: skip
         given = shared.given_removals(state, recipe, removed, rollouts, self.neighbours)
         native = shared.native_recipe(recipe)
-        deltas = state.chains.evaluate(native, given, rollouts, seed, iteration, keep_best, self.threads)
+        deltas = state.chains.evaluate(native, given, rollouts, seed, iteration, keep_best, always, self.threads)
         return np.asarray(deltas / state.per_unit[:, None])
 
     def exchange(self, state: CpuState, reach: Floats, seed: int, iteration: int) -> None:

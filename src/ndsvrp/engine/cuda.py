@@ -245,8 +245,9 @@ class CudaEngine:
     # --- evaluate ------------------------------------------------------------------------------
 
     def evaluate(
-        self, state: CudaState, recipe: Recipe, removed: Any, rollouts: int, seed: int, iteration: int, keep_best: bool
-    ) -> Any:
+        self, state: CudaState, recipe: Recipe, removed: Any, rollouts: int, seed: int, iteration: int,
+        keep_best: bool, *, always: bool = False,
+    ) -> Any:  # fmt: skip
         torch = self.device.torch
         given = self._given(state, recipe, removed, rollouts)
         deltas = torch.empty((len(state.problem_of), rollouts), dtype=torch.int64, device="cuda")
@@ -261,7 +262,7 @@ class CudaEngine:
                 kernel = self.device.kernel("keep", "keep_best", _macros(group.shape.kind, layout, 1))
                 self._launch_steps(
                     kernel, group, recipe, layout, len(group.members), mine, part, np.int32(rollouts), np.uint64(seed),
-                    np.uint64(iteration), group.made,
+                    np.uint64(iteration), np.int32(always), group.made,
                 )  # fmt: skip
             if not whole:
                 deltas[group.number.long()] = part

@@ -21,6 +21,9 @@ class NetworkConfig:
     layers_before: int = documented(2, "Attention layers before those that read the solution.")
     layers_after: int = documented(2, "Attention layers after those that read the solution.")
     message_passing: bool = documented(True, "Use the layer that reads the neighbours on the route.")
+    tied_neighbours: bool = documented(
+        False, "Message passing: one matrix for both neighbours (W1 = W2), as in the authors' code without windows."
+    )
     tour_encoding: bool = documented(True, "Use the layer that reads all customers of the route.")
     tour_first: bool = documented(False, "Put tour encoding before message passing, as in the authors' code.")
     tour_aggregate: Aggregate = documented(

@@ -89,8 +89,8 @@ def _weights(layer: Any) -> list[Tensor]:
         first = [layer.project.weight, layer.combine.weight]
     else:
         own, other = layer.merge.weight.chunk(2, dim=1)
-        if hasattr(layer, "from_next"):  # W3 [h; W1 h_prev + W2 h_next] is three products of h
-            first = [torch.cat([own, other @ layer.from_previous.weight, other @ layer.from_next.weight])]
+        if hasattr(layer, "neighbour_maps"):  # W3 [h; W1 h_prev + W2 h_next] is three products of h
+            first = [torch.cat([own, *(other @ each.weight for each in layer.neighbour_maps)])]
         else:
             first = [torch.cat([own, other])]
     inner, _, outer = layer.feed_forward

@@ -32,6 +32,8 @@ PICKLES = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")
 EMBEDDINGS = ("embed_depot.weight", "embed_customer.weight")  # (width, inputs)
 #: of models whose JSON does not list them
 FIRST_INPUTS = ("x", "y", "demand", "has_windows", "ready", "due", "service", "has_prizes", "prize", "required")
+#: fields of the network that the JSON of an older model lacks, with what such a model has
+LATER_FIELDS = {"tied_neighbours": False}
 
 _HEAD = ("format", "sha256", "dtype")  # fields of the JSON about the file of the weights
 
@@ -249,6 +251,7 @@ def _text(dtype: torch.dtype) -> str:
 def _network(table: Any) -> NetworkConfig:
     if not isinstance(table, dict):
         raise NdsError("network must be a table")
+    table = LATER_FIELDS | table
     require_fields(table, tuple(f.name for f in fields(NetworkConfig)), "network")
     try:
         return NetworkConfig(**table)

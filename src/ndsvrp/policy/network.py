@@ -63,15 +63,23 @@ class MessagePassing(nn.Module):
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
+        self.tied = config.tied_neighbours
         self.from_previous = nn.Linear(config.width, config.width, bias=False)  # W1
-        self.from_next = nn.Linear(config.width, config.width, bias=False)  # W2
+        if not self.tied:
+            self.from_next = nn.Linear(config.width, config.width, bias=False)  # W2
         self.merge = nn.Linear(2 * config.width, config.width)  # W3
         self.feed_forward = feed_forward(config.width, config.feed_forward)
         self.norm = Norm(config.width)
 
+    @property
+    def neighbour_maps(self) -> tuple[nn.Linear, nn.Linear]:
+        """W1 and W2; the same one if they are tied."""
+        return self.from_previous, self.from_previous if self.tied else self.from_next
+
     def forward(self, h: Tensor, inputs: Inputs) -> Tensor:
         """(B, N+1, D) to the same."""
-        message = pick(self.from_previous(h), inputs.previous) + pick(self.from_next(h), inputs.next)
+        of_previous, of_next = self.neighbour_maps
+        message = pick(of_previous(h), inputs.previous) + pick(of_next(h), inputs.next)
         merged = F.relu(self.merge(torch.cat([h, message.to(h.dtype)], dim=-1)))
         h = self.norm(h + self.feed_forward(merged))
         return h

@@ -38,7 +38,6 @@ class Search:
     seed: int
     ruin: Ruin | None = None  #: None: the rule named by the settings, inside the engine
     init: Solution | None = None
-    start_rounds: int = 100  #: of improving the start; see `improve_start`
     threads: int = 1  #: for the ruin
     callback: Callback | None = None
     stop: Stop | None = None
@@ -71,14 +70,15 @@ class Search:
         """Algorithm 2. Return why it ended."""
         self._control = Control(self.callback, self.stop)
         settings, engine, chains, recipe = self.settings, self.engine, self.settings.solutions, self._recipe
-        sides = [problem.side() for problem in self.problems]  # temperatures are given for a box of side 1
+        by_side = settings.temperature_scale == "side"  # temperatures are given for a box of side 1
+        sides = [problem.side() if by_side else 1.0 for problem in self.problems]
         cooling = [ExponentialCooling(settings.hot * side, settings.cold * side) for side in sides]
         state = self.state or self.prepare()
         if self.init is None and not (
             (settings.start_savings or self._is_short_of_time()) and engine.construct(state, self.budget.deadline)
         ):
             improve_start(
-                engine, state, self.seed, self.start_rounds,
+                engine, state, self.seed, settings.start_rounds,
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
                 serve_all=settings.start_served,
             )  # fmt: skip
@@ -108,7 +108,8 @@ class Search:
         """Run one iteration and discard it, so that one-time work of a GPU (compiling and loading kernels, capturing
         graphs) takes no time of the search."""
         budget = Budget(seconds=REHEARSAL, iterations=1)
-        replace(self, budget=budget, start_rounds=min(1, self.start_rounds), callback=None, stop=None).run()
+        settings = replace(self.settings, start_rounds=min(1, self.settings.start_rounds))
+        replace(self, settings=settings, budget=budget, callback=None, stop=None).run()
 
     def best(self) -> list[Solution]:
         """Return the best solution of each problem; without routes if the search ended before its start."""

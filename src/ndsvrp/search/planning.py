@@ -32,12 +32,12 @@ class Request:
     solver: str = documented(
         "auto",
         f"One of {', '.join(SOLVERS)}. auto: hybrid (SISRs with exchanges of tails), or nds for the ruin policy and "
-        "for the preset paper; on a GPU nds with the policy, for problems that suit it (docs/models.md).",
+        "for the presets of the paper; on a GPU nds with the policy, for problems that suit it (docs/models.md).",
     )
     ruin: str | Ruin | RuinFunction | None = documented(
         None,
         f"How customers are chosen for removal: one of {', '.join(RUINS)}; by default policy if a model is given, and "
-        "on a GPU for problems it was trained on; else string, or related for the preset paper.",
+        "on a GPU for problems it was trained on; else string, or related for the presets of the paper.",
     )
     model: str | Path | Ruin | RuinFunction | None = documented(
         None,
@@ -45,7 +45,9 @@ class Request:
         "shipped for such problems. Loading it is not part of the time.",
     )
     preset: str = documented(
-        "default", f"One of {', '.join(PRESETS)}; paper: the paper's test configuration, for the solver nds."
+        "default",
+        f"One of {', '.join(PRESETS)}. paper: the paper's test configuration, for the solver nds; paper-text and "
+        "paper-code follow its text or the authors' code where the two differ (docs/paper.md).",
     )
     device: str = documented(
         "auto",
@@ -94,11 +96,11 @@ def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
     ruin = _default_ruin(problem, request) if request.ruin is None else request.ruin
     is_learned = isinstance(ruin, str) and ruin == "policy"
     preset = _pick("preset", request.preset, PRESETS)
-    solver = _pick("solver", request.solver, SOLVERS, auto="nds" if preset == "paper" or is_learned else "hybrid")
+    solver = _pick("solver", request.solver, SOLVERS, auto="nds" if preset != "default" or is_learned else "hybrid")
     on_gpu = solver == "nds" or (solver == "hybrid" and request.threads is None)
     device = _pick("device", request.device, DEVICES, auto="cuda" if on_gpu and _has_gpu() else "cpu")
-    if solver != "nds" and preset == "paper":
-        raise NdsError("the preset 'paper' is a setting of the solver 'nds'")
+    if solver != "nds" and preset != "default":
+        raise NdsError(f"the preset '{preset}' is a setting of the solver 'nds'")
     if solver != "nds" and is_learned:
         raise NdsError(f"the ruin 'policy' is for the solver 'nds', not '{solver}'")
     if request.model is not None and not is_learned:

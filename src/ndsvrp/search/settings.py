@@ -14,6 +14,7 @@ from ndsvrp.ruin import RULES
 
 RuinName = Literal["string", "related", "random", "policy", "function"]
 Scope = Literal["touched", "all"]
+TemperatureScale = Literal["side", "absolute"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +52,14 @@ class Settings:
     start_savings: bool = documented(
         False, "Start from savings (Clarke & Wright), on a CPU; done anyway if there is little time for the size."
     )
+    start_rounds: int = documented(
+        100, "Rounds that improve the start, each with a random quarter of the customers; 0: one route per customer."
+    )
     hot: float = documented(0.1, "Temperature at the start, for a bounding box of side 1.")
     cold: float = documented(0.001, "Temperature at the end, for a bounding box of side 1.")
+    temperature_scale: TemperatureScale = documented(
+        "side", "Unit of the temperatures: the side of the bounding box, or absolute, the unit of lengths."
+    )
     threshold: float = documented(
         15.0, "delta: a chain that is worse than the best by more than delta x temperature is replaced."
     )
@@ -84,6 +91,7 @@ class Settings:
 
 RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
+    "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
     "rollouts": (1, 2**20), "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
     "open_cheaper": (0, 1), "tails": (0, 256), "tails_share": (0, 1), "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
@@ -95,9 +103,21 @@ def paper(problem: Problem) -> Settings:
     return Settings(ruin="related", chains=128 if problem.has_prizes else 8)
 
 
+def paper_text(problem: Problem) -> Settings:
+    """Return the paper's test configuration, where text and code differ by its text: docs/paper.md."""
+    return replace(paper(problem), scope="all", start_rounds=0, temperature_scale="absolute")
+
+
+def paper_code(problem: Problem) -> Settings:
+    """Return the paper's test configuration, where text and code differ by the authors' code: docs/paper.md."""
+    return replace(paper(problem), scope="touched", start_rounds=100, temperature_scale="absolute")
+
+
 def sisr() -> Settings:
     """Return SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule."""
-    return Settings(ruin="string", chains=1, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01)
+    return Settings(
+        ruin="string", chains=1, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01, start_rounds=0
+    )
 
 
 TAILS: dict[str, Any] = {"tails": 20, "tails_share": 0.3}
@@ -147,4 +167,6 @@ def _regions(problem: Problem) -> int:
     return max(1, min(problem.customers // customers, int(problem.customers / _carried(problem)) // routes))
 
 
-PRESETS: dict[str, Callable[[Problem], Settings]] = {"default": lambda problem: Settings(), "paper": paper}
+PRESETS: dict[str, Callable[[Problem], Settings]] = {
+    "default": lambda problem: Settings(), "paper": paper, "paper-text": paper_text, "paper-code": paper_code
+}  # fmt: skip

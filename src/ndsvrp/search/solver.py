@@ -210,8 +210,8 @@ def _search(
     budget = Budget.of(limits, len(problems))
     budget.reserve(CHECKING * sum(problem.customers for problem in problems))
     search = Search(
-        problems, engine, chosen.settings, budget, seed, ruin, init, start_rounds=100 if chosen.solver == "nds" else 0,
-        threads=chosen.threads, callback=callback, stop=stop,
+        problems, engine, chosen.settings, budget, seed, ruin, init, threads=chosen.threads, callback=callback,
+        stop=stop,
     )  # fmt: skip
     _log_start(problems, chosen, seed)
     failure: BaseException | None = None

@@ -15,9 +15,11 @@ from ndsvrp.generate.config import TEST_SEEDS, DepotPosition, Layout, choose
 from ndsvrp.io.tables import parse_toml, read_toml
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.records import documented, require_record
+from ndsvrp.search.settings import Scope, TemperatureScale
 from ndsvrp.variants import VARIANTS
 
 WarmUp = Literal["related", "policy"]
+Acceptance = Literal["better", "always"]
 Schedule = Literal["cosine", "constant"]
 
 
@@ -68,12 +70,21 @@ class Recipe:
     rollouts: int = documented(128, "K: rollouts per iteration and instance.")
     removals: int = documented(15, "M: customers per rollout (fewer if there are fewer).")
     orders: int = documented(5, "Insertion orders per rollout, the policy's first. The best of them counts.")
+    scope: Scope = documented("touched", "Routes considered for insertion: those with removed customers, or all.")
+    acceptance: Acceptance = documented(
+        "better",
+        "When the best rollout replaces the solution: if it is better, or always, as in Algorithm 1, line 17.",
+    )
     start_rounds: int = documented(30, "Rounds that improve the start, each with a random quarter of the customers.")
     improvement_steps: int = documented(10, "J: improvement steps before training on an instance.")
     warm_up: WarmUp = documented("related", "Ruin of the improvement steps: related removal, or the policy itself.")
     warm_up_rollouts: int = documented(128, "Reconstructions per improvement step.")
+    warm_up_orders: int = documented(0, "Insertion orders of the improvement steps. 0: as many as in training.")
     hot: float = documented(0.1, "Temperature of the first improvement step, for a bounding box of side 1.")
     cold: float = documented(0.001, "Temperature of the last improvement step.")
+    temperature_scale: TemperatureScale = documented(
+        "side", "Unit of the temperatures: the side of the bounding box, or absolute, the unit of lengths."
+    )
     scale_advantage: bool = documented(True, "Divide the advantage by the mean best reward of the batch.")
     step_every: int = documented(1, "Iterations per optimizer step; gradients accumulate. 0: one step per batch.")
     learning_rate: float = documented(1.5e-4, "Highest learning rate of Adam.")
@@ -88,6 +99,9 @@ class Recipe:
         "Decay of the running mean of the weights, which is the model. 0: no mean.",
     )
     init: str = documented("", "Checkpoint or model with the initial weights. The option --init overrides it.")
+    init_optimizer: bool = documented(
+        False, "Take Adam's moments from the initial checkpoint too, not the weights alone."
+    )
     checkpoint_seconds: float = documented(300.0, "Seconds between two checkpoints.")
     keep: tuple[int, ...] = documented((), "Numbers of instances whose checkpoints are never deleted.")
 
@@ -219,10 +233,11 @@ SOURCE_RANGES: dict[str, tuple[Any, ...]] = {
 RECIPE_RANGES: dict[str, tuple[Any, ...]] = {
     "seed": (0, 2**62), "instances": (1, 2**40), "batch": (1, 2**20), "batch_customers": (0, 2**40),
     "iterations": (1, 2**20), "rollouts": (1, 2**20), "removals": (1, 2**20), "orders": (1, 64),
+    "scope": get_args(Scope), "acceptance": get_args(Acceptance), "temperature_scale": get_args(TemperatureScale),
     "start_rounds": (0, 2**20), "improvement_steps": (0, 2**20), "warm_up": get_args(WarmUp),
-    "warm_up_rollouts": (1, 2**20), "step_every": (0, 2**20), "learning_rate": (0, 1), "weight_decay": (0, 1),
-    "clip_gradient": (0, 1e9), "warm_up_steps": (0, 2**40), "schedule": get_args(Schedule), "horizon": (1, 2**40),
-    "final_rate": (0, 1), "average": (0, 0.999999), "checkpoint_seconds": (0, 1e9),
+    "warm_up_rollouts": (1, 2**20), "warm_up_orders": (0, 64), "step_every": (0, 2**20), "learning_rate": (0, 1),
+    "weight_decay": (0, 1), "clip_gradient": (0, 1e9), "warm_up_steps": (0, 2**40), "schedule": get_args(Schedule),
+    "horizon": (1, 2**40), "final_rate": (0, 1), "average": (0, 0.999999), "checkpoint_seconds": (0, 1e9),
 }  # fmt: skip
 VALIDATION_RANGES: dict[str, tuple[Any, ...]] = {
     "every": (0, 2**40), "seed": (0, 2**62), "states": (1, 5000), "search_instances": (0, 5000),

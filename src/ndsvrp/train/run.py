@@ -169,12 +169,17 @@ def restore(trainer: Trainer, state: TrainingState) -> None:
     trainer.network.load_state_dict(state.weights)
     if trainer.average is not trainer.network:  # a new running mean begins with the current weights
         trainer.average.load_state_dict(state.average or state.weights)
+    restore_optimizer(trainer, state)
+    trainer.batches, trainer.instances, trainer.steps = state.batches, state.instances, state.steps
+
+
+def restore_optimizer(trainer: Trainer, state: TrainingState) -> None:
+    """Set Adam's moments and counts of steps to those of a state."""
     for name, parameter in trainer.network.named_parameters():
         if name in state.exp_avg:
             held = {part: getattr(state, part)[name] for part in ("step", "exp_avg", "exp_avg_sq")}
             here = {part: tensor.to(parameter.device, copy=True) for part, tensor in held.items()}
             trainer.optimizer.state[parameter] = here
-    trainer.batches, trainer.instances, trainer.steps = state.batches, state.instances, state.steps
 
 
 def _trainer(
@@ -199,14 +204,28 @@ def _trainer(
         return trainer, state.seconds, read_model_file(folder).card.init
     if checkpoints(out):
         raise NdsError(f"{out} holds a run already: go on with --resume {out}, or choose another --out")
-    origin = init or config.train.init
-    if origin:
-        weights, _ = load_model(find(origin))
-        _require_same_network(weights.config, config.network, origin)
-        network.load_state_dict(weights.state_dict())
-        file = read_model_file(find(origin))
-        origin = f"{Path(file.name).name} (sha256 {file.sha256[:12]})"
-    return made(), 0.0, origin
+    initial, origin = _load_initial(config, network, init or config.train.init)
+    trainer = made()
+    if initial is not None:
+        restore_optimizer(trainer, initial)
+    return trainer, 0.0, origin
+
+
+def _load_initial(config: TrainConfig, network: Network, origin: str) -> tuple[TrainingState | None, str]:
+    """Load initial weights. Return the state with the optimizer to continue, if any, and the origin of the weights."""
+    if not origin:
+        if config.train.init_optimizer:
+            raise NdsError("init_optimizer is for a run from a checkpoint: give one as init or by --init")
+        return None, ""
+    weights, _ = load_model(find(origin))
+    _require_same_network(weights.config, config.network, origin)
+    network.load_state_dict(weights.state_dict())
+    file, state = read_model_file(find(origin)), None
+    if config.train.init_optimizer:
+        if not (file.weights.parent / "training.json").exists():
+            raise CheckpointError(f"{origin}: holds weights alone, but init_optimizer asks for an optimizer state")
+        state = load_checkpoint(file.weights.parent)
+    return state, f"{Path(file.name).name} (sha256 {file.sha256[:12]})"
 
 
 def _engine(config: TrainConfig, process: Process, cores: int) -> Engine:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ndsvrp.arrays import full
 from ndsvrp.engine import base
 from ndsvrp.engine.base import Engine, State
 from ndsvrp.policy.inputs import Inputs, static_inputs
@@ -52,18 +53,19 @@ def prepare(
         sides = np.repeat([[problem.side()] for problem in problems], recipe.warm_up_rollouts, axis=1)
         if device.type == "cuda":
             sides = torch.as_tensor(sides, device=device)  # once, so that the steps do not wait for copies
+    units = sides if recipe.temperature_scale == "side" else full(sides, sides.shape, 1.0)
     improve_start(engine, state, seed, recipe.start_rounds)
     removals = min(recipe.removals, inputs.nodes.shape[1] - 1)
     learning = Learning(engine, state, inputs, removals)
     cooling = ExponentialCooling(recipe.hot, recipe.cold)
     for j in range(recipe.improvement_steps):
         removed = None if policy is None else policy(learning.shown(), j)
-        how = reconstruction(recipe, removals, rule=rule if policy is None else None)
-        temperature = cooling(j / max(1, recipe.improvement_steps - 1)) * sides
+        how = reconstruction(recipe, removals, recipe.warm_up_orders, rule=rule if policy is None else None)
+        temperature = cooling(j / max(1, recipe.improvement_steps - 1)) * units
         engine.improve(state, how, removed, temperature, seed, j)
     return learning
 
 
-def reconstruction(recipe: Recipe, removals: int, rule: base.Rule | None = None) -> base.Recipe:
+def reconstruction(recipe: Recipe, removals: int, orders: int = 0, rule: base.Rule | None = None) -> base.Recipe:
     """Return how an engine ruins and recreates in training: given customers or a rule, several insertion orders."""
-    return base.Recipe(rule=rule, removals=removals, orders=recipe.orders)
+    return base.Recipe(rule=rule, removals=removals, orders=orders or recipe.orders, all_routes=recipe.scope == "all")

@@ -117,7 +117,7 @@ class Trainer:
         with self._watch.timed("evaluate"):
             change = self.engine.evaluate(  # lines 11 to 13, and 17
                 learning.state, reconstruction(recipe, learning.removals), rollouts.removed, recipe.rollouts,
-                self._seed(batch), APART + i, keep_best=True,
+                self._seed(batch), APART + i, keep_best=True, always=recipe.acceptance == "always",
             )  # fmt: skip
         with self._watch.timed("gradient"), self._apart(last):
             taught = signal(torch.as_tensor(change), scale=recipe.scale_advantage)  # lines 14 and 15

@@ -105,7 +105,7 @@ class _Set:
             "iterations": validation.search_iterations, "seed": validation.seed, "solver": "nds", "ruin": ruin,
             "chains": validation.search_chains, "threads": self.validator.threads,
             "device": self.validator.device.type, "rollouts": recipe.rollouts, "removals": recipe.removals,
-            "orders": recipe.orders,
+            "orders": recipe.orders, "scope": recipe.scope,
         }  # fmt: skip
         return fmean(solve(problem, **how).cost for problem in self.searched)
 
