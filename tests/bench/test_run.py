@@ -155,6 +155,18 @@ def test_a_row_without_its_newline_is_kept(tmp_path: Path) -> None:
     assert file.read_text().splitlines() == ['{"set": "speed", "seconds": 2.0}', json.dumps(ROW)]
 
 
+@pytest.mark.parametrize("length", [100, 2**16 - 1, 2**16, 2**17])
+def test_the_last_line_may_be_long(tmp_path: Path, length: int) -> None:
+    file = tmp_path / "x.jsonl"
+    long = ROW | {"settings": "x" * length}
+    append_row(file, ROW)
+    append_row(file, long)
+    with file.open("a") as stream:
+        stream.write(json.dumps(long)[:-1])  # all but its end
+    append_row(file, ROW)
+    assert read_rows(file) == [ROW, long, ROW]
+
+
 @pytest.mark.parametrize("line", ["{", "3", '{"set": "X"}', ""])
 def test_a_file_of_something_else_is_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "x.jsonl"
@@ -185,6 +197,13 @@ def test_a_file_of_something_else_without_a_newline_is_refused(tmp_path: Path) -
         (FOUND | {"cost": "low"}, "cost"),
         (FOUND | {"cost": 1.0, "gap": "x"}, "gap"),
         ({"cost": 1.0}, "feasible"),
+        ({"trace": [[1.0, 2.0], [0.5, 1.0]]}, "trace"),
+        ({"trace": [[1.0, 2.0, 3.0]]}, "trace"),
+        ({"trace": [[1.0, "2"]]}, "trace"),
+        ({"trace": [[1.0, True]]}, "trace"),
+        ({"trace": [[float("nan"), 1.0]]}, "trace"),
+        ({"trace": [[-1.0, 1.0]]}, "trace"),
+        ({"trace": [[1.0, 1e200]]}, "trace"),
     ],
 )
 def test_a_row_of_wrong_types_is_refused(tmp_path: Path, changes: Row, field: str) -> None:

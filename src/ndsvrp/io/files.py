@@ -14,8 +14,11 @@ MAX_SETTINGS = 64 * 2**10  # of a training configuration
 PathLike = str | os.PathLike[str]
 
 
-def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False) -> bytes:
-    """Return the content of a regular file of at most `limit` bytes. Pipes, devices and folders are refused."""
+def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False, last: int | None = None) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes. Pipes, devices and folders are refused.
+
+    `last`: only so many bytes at its end.
+    """
     check_name(path)
     try:
         with open(path, "rb", opener=_open_at_once) as file:
@@ -26,6 +29,8 @@ def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = F
                 raise InstanceError(
                     f"is {_size(status.st_size)} large, more than the {_size(limit)} read", file=str(path)
                 )
+            if last is not None:
+                file.seek(max(0, status.st_size - last))
             data = file.read(status.st_size)  # no more, if it grows meanwhile
     except FileNotFoundError:
         raise InstanceError("no such file", file=str(path)) from None
