@@ -64,11 +64,9 @@ STAR, FORGETFUL, RAISING, CRASHING, SLEEPING, CHOOSY = (
 
 
 class Seeded(Star):
-    """Finds one route for an odd seed and two for an even one; fails for seed 6."""
+    """Finds one route for an odd seed and two for an even one."""
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
-        if seed == 6:
-            raise RuntimeError("six")
         routes = [[1, 2]] if seed % 2 else [[1], [2]]
         return Answer(Solution(routes), 0.1 * seed, {}, [(0.01 * seed, 99.0), (0.1 * seed, 50.0 - seed)])
 

@@ -120,6 +120,9 @@ def report_command(
     baseline: Annotated[
         str | None, option("SOLVER", "Compare with this solver; by default with the first one of each set.")
     ] = None,
+    pictures: Annotated[
+        Path | None, option("FOLDER", "Also write curves, profiles and gaps against sizes, each as .pdf and .png.")
+    ] = None,
 ) -> None:
     """Report on rows: means, gaps, paired comparisons, the paper's main table; in HTML also curves and profiles."""
     from ndsvrp.bench.report import check_format, make_report
@@ -129,6 +132,8 @@ def report_command(
     if out is not None:
         check_format(out)
         check_writable(out)
+    if pictures is not None:
+        _prepare(pictures / "picture.pdf")
     rows = []
     for file in files:
         read_text(file)  # raises if the file cannot be read
@@ -139,6 +144,9 @@ def report_command(
     else:
         write_atomic(out, report.text(out.suffix.lower()).encode())
         say(f"wrote {out}")
+    if pictures is not None:
+        for file in report.write_pictures(pictures):
+            say(f"wrote {file}", error=True)
 
 
 @app.command("speed")
