@@ -210,6 +210,13 @@ def test_format_by_suffix(name: str, start: bytes, tmp_path: pathlib.Path) -> No
     assert [p.name for p in tmp_path.iterdir()] == [name]  # no draft is left behind
 
 
+def test_pdf_files_have_true_type_fonts(tmp_path: pathlib.Path) -> None:
+    windows = four(windows=[[0, 80]] + [[0, 40]] * 4)
+    plot_routes(windows, Solution([(1, 2), (3,), (4,)]), tmp_path / "a.pdf")
+    content = (tmp_path / "a.pdf").read_bytes()
+    assert b"/Type3" not in content and b"/CIDFontType2" in content
+
+
 def test_other_formats_are_refused_before_drawing(tmp_path: pathlib.Path) -> None:
     for draw in (lambda f: plot_routes(four(), Solution([(9,)]), f), lambda f: plot_trace([], f)):
         with pytest.raises(NdsError) as caught:

@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from ndsvrp.plot.style import INK, Colour, canvas, log_axis, palette, plain_axes
+from ndsvrp.plot.style import INK, Colour, canvas, log_axis, open_axes, palette
 
 DASHES = ("-", "--", ":", "-.")
 FEW = 6  # lines whose legend fits into the picture
@@ -60,7 +60,7 @@ def plot_lines(
             seen = [x for line in lines for x, y in zip(line.x, line.y, strict=True) if y <= top]
             if seen and min(seen) < max(seen):
                 axes.set_xlim(min(seen), max(seen) * 1.08 if log_x else max(seen))
-        plain_axes(axes, x_label, y_label, title)
+        open_axes(axes, x_label, y_label, title)
         beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if len(lines) > FEW else {}
         axes.legend(frameon=False, fontsize=8, labelcolor=INK, **beside)
     return figure

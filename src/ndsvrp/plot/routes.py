@@ -44,7 +44,7 @@ def plot_routes(
         raise NdsError(unknown[0])
     points = problem.coordinates
     figure, axes = canvas(WIDTH, WIDTH * _height(points))
-    _draw(axes, problem, points, _around(points, [route for route in solution.routes if route]), list(report.unserved))
+    draw_routes(axes, points, solution.routes, report.unserved, problem=problem)
     remarks = ["area of a dot: prize"] if problem.prize is not None else []
     if _clocks(problem) is not None:
         remarks.append("sector: time window, clockwise from the top; whole disc: opening hours of the depot")
@@ -58,11 +58,23 @@ def plot_routes(
     return figure
 
 
-def _draw(axes: Axes, problem: Problem, points: Floats, routes: list[Route], unserved: list[int]) -> None:
-    """Draw routes, customers and depot; the label of each artist says what it shows."""
-    size, width = _sizes(problem.customers)
-    clocks = _clocks(problem)
-    areas = size * _relative_prizes(problem) * (1.0 if clocks is None else CLOCK)
+def draw_routes(
+    axes: Axes,
+    points: Floats,
+    given: Sequence[Route],
+    unserved: Sequence[int],
+    scale: float = 1.0,
+    problem: Problem | None = None,
+) -> None:
+    """Draw routes, customers and depot; the label of each artist says what it shows.
+
+    `scale` is for small axes. Prizes and time windows are those of the problem, if it is given.
+    """
+    routes = _around(points, [route for route in given if route])
+    size, width = (scale * each for each in _sizes(len(points) - 1))
+    clocks = _clocks(problem) if problem is not None else None
+    prizes = _relative_prizes(problem) if problem is not None else np.ones(len(points))
+    areas = size * prizes * (1.0 if clocks is None else CLOCK)
     colours = palette(len(routes))
     stops = [c for route in routes for c in route]
     ends = [c for route in routes for c in (route[0], route[-1])]
@@ -70,7 +82,8 @@ def _draw(axes: Axes, problem: Problem, points: Floats, routes: list[Route], uns
     def lines(label: str, shapes: Sequence[Floats], **style: Any) -> None:
         axes.add_collection(LineCollection(shapes, label=label, **style))
 
-    def dots(label: str, nodes: list[int], area: float = 1.0, **style: Any) -> PathCollection:
+    def dots(label: str, nodes: Sequence[int], area: float = 1.0, **style: Any) -> PathCollection:
+        nodes = list(nodes)
         return axes.scatter(points[nodes, 0], points[nodes, 1], s=area * areas[nodes], label=label, **style)
 
     faint = {"linewidths": 0.8 * width, "linestyles": (0, (4, 3)), "alpha": 0.3}
@@ -89,7 +102,7 @@ def _draw(axes: Axes, problem: Problem, points: Floats, routes: list[Route], uns
             hands = dots(label, nodes, color=colour, linewidths=0, zorder=3.5)
             hands.set_paths([clocks[c] for c in nodes])
     x, y = points[0]
-    axes.scatter(x, y, label="depot", s=64, marker="s", color=INK, edgecolors="white", linewidths=1, zorder=4)
+    axes.scatter(x, y, label="depot", s=64 * scale, marker="s", color=INK, edgecolors="white", linewidths=1, zorder=4)
 
 
 def _clocks(problem: Problem) -> list[Path] | None:

@@ -101,8 +101,8 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def plain_axes(axes: Axes, x_label: str, y_label: str, title: str) -> None:
-    """Label the axes of a diagram; a faint grid, and no lines at the top and on the right."""
+def open_axes(axes: Axes, x_label: str, y_label: str, title: str) -> None:
+    """Give axes a grid, labels and a title, and remove the frame above and on the right."""
     axes.set_xlabel(x_label, color=INK)
     axes.set_ylabel(y_label, color=INK)
     axes.grid(color="#eceff2", linewidth=0.8)
@@ -139,5 +139,6 @@ def write(figure: Figure, file: str | PathLike[str]) -> None:
     kind = Path(file).suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     picture = io.BytesIO()
-    figure.savefig(picture, format=kind, metadata=undated)
+    with matplotlib.rc_context({"pdf.fonttype": 42}):  # TrueType: publishers refuse the default, Type 3
+        figure.savefig(picture, format=kind, metadata=undated)
     write_atomic(file, picture.getvalue())

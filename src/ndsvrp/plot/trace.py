@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ndsvrp.errors import NdsError
-from ndsvrp.plot.style import FAINT, INK, canvas, check_format, log_axis, plain_axes, solver_colours, write
+from ndsvrp.plot.style import FAINT, INK, canvas, check_format, log_axis, open_axes, solver_colours, write
 from ndsvrp.search.result import Result
 
 DECADES = 3  # of time that a logarithmic axis shows at most
@@ -54,7 +54,7 @@ def plot_trace(
         _zoom(axes, [result for _, result in named], EARLY * longest, best)
     axes.ticklabel_format(axis="y", useOffset=False)
     problems = {result.problem.name for _, result in named}
-    plain_axes(axes, "seconds", "cost", title if title is not None else ", ".join(sorted(problems)[:3]))
+    open_axes(axes, "seconds", "cost", title if title is not None else ", ".join(sorted(problems)[:3]))
     if best is not None and best > 0:
         _add_gaps(axes, best)
     axes.legend(frameon=False, fontsize=8, labelcolor=INK)
