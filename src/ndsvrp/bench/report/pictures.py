@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from ndsvrp.bench.report.curves import Curve, Profile, SizeLine
 from ndsvrp.bench.report.statistics import WORST_GAP
@@ -15,13 +14,16 @@ from ndsvrp.plot.lines import PlotLine, plot_lines
 from ndsvrp.plot.style import Colour, solver_colours, to_svg, write
 from ndsvrp.text import amount, printable
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 FILES = (".pdf", ".png")  # of every picture: for print, and for a page
 LATE = (0.02, 0.05, 0.1, 0.2, 0.5)  # shares of a time limit from which on curves determine the height of a picture
 
 
 def draw(
     solvers: Sequence[str], curves: Sequence[Curve], profiles: Sequence[Profile], sizes: Sequence[SizeLine]
-) -> Iterator[tuple[str, Figure]]:
+) -> "Iterator[tuple[str, Figure]]":
     """Draw a picture per set and kind, and return it with its title."""
     colour = solver_colours(solvers)
     for name, group in groupby(curves, key=lambda curve: curve.set):
@@ -60,7 +62,7 @@ def _height(curves: Sequence[Curve]) -> float | None:
     return 1.1 * highest if highest > 0 else None
 
 
-def _profile_picture(name: str, profiles: Sequence[Profile], colour: Mapping[str, Colour]) -> Figure:
+def _profile_picture(name: str, profiles: Sequence[Profile], colour: Mapping[str, Colour]) -> "Figure":
     finite = [gap for profile in profiles for gap in profile.gaps if math.isfinite(gap)]
     end = 1.05 * max(finite, default=0.0) or 1.0
     dash = _dashes(profile.budget for profile in profiles)
@@ -81,12 +83,12 @@ def _label(line: Curve | Profile) -> str:
     return printable(f"{line.solver}, {line.budget:g} s")
 
 
-def address(figure: Figure) -> str:
+def address(figure: "Figure") -> str:
     """Return a picture as a `data:` address, which a page can embed."""
     return "data:image/svg+xml;base64," + base64.b64encode(to_svg(figure)).decode()
 
 
-def write_pictures(pictures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
+def write_pictures(pictures: "Iterable[tuple[str, Figure]]", folder: Path) -> list[Path]:
     """Write every picture into the folder as PDF and PNG, named after its title. Return the files."""
     written: list[Path] = []
     used: dict[str, int] = {}
