@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 from ndsvrp.bench.solvers import Answer
@@ -59,3 +61,32 @@ class Choosy(Star):
 STAR, FORGETFUL, RAISING, CRASHING, SLEEPING, CHOOSY = (
     Star(), Forgetful(), Raising(), Crashing(), Sleeping(), Choosy(),
 )  # fmt: skip
+
+
+class Seeded(Star):
+    """Finds one route for an odd seed and two for an even one."""
+
+    def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
+        routes = [[1, 2]] if seed % 2 else [[1], [2]]
+        return Answer(Solution(routes), 0.1 * seed, {}, [(0.01 * seed, 99.0), (0.1 * seed, 50.0 - seed)])
+
+
+class Starting(Star):
+    """Runs a program that does not end."""
+
+    def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
+        code = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(60)"
+        subprocess.run([sys.executable, "-c", code], check=True)
+        raise AssertionError
+
+
+class Working(Star):
+    """Runs a program that computes for a tenth of a second."""
+
+    def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
+        code = "import time\nwhile time.process_time() < 0.15: pass"
+        subprocess.run([sys.executable, "-c", code], check=True)
+        return Answer(Solution([[1, 2]]), 0.1)
+
+
+SEEDED, STARTING, WORKING = Seeded(), Starting(), Working()

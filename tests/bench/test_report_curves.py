@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 
 import pytest
 from report_rows import ROWS, row
@@ -82,3 +83,65 @@ def test_gaps_against_sizes() -> None:
     ]  # fmt: skip
     (line,) = make_report(rows).sizes
     assert (line.family, line.solver, line.sizes, line.gaps) == ("cvrp", "a", (100, 500), (2, 5))
+
+
+def test_random_rows_recomputed() -> None:
+    """Curves, integrals and profiles of 40 instances, 3 solvers and 2 seeds, without any code of the package."""
+    random = Random(1)
+    rows = []
+    for name in map(str, range(40)):
+        for solver in "abc":
+            for seed in (1, 2):
+                seconds = sorted(random.uniform(0, 50) for _ in range(random.randint(1, 20)))
+                costs = sorted((random.uniform(90, 120) for _ in seconds), reverse=True)
+                trace = [list(point) for point in zip(seconds, costs, strict=True)]
+                rows.append(row(solver, name, costs[-1], seed=seed, trace=trace))
+    report = make_report(rows)
+    best = {name: min(each["cost"] for each in rows if each["instance"] == name) for name in map(str, range(40))}
+
+    def cost_at(trace: list[list[float]], time: float) -> float:
+        held = [cost for second, cost in trace if second <= time * (1 + 1e-12)]
+        return held[-1] if held else trace[0][1]
+
+    for curve, integral, profile in zip(report.curves, report.integrals, report.profiles, strict=True):
+        mine = [each for each in rows if each["solver"] == curve.solver]
+        first = max(each["trace"][0][0] for each in mine)
+        ratio = (60 / first) ** (1 / 119)
+        for position in (0, 1, 40, 118, 119):
+            time = first * ratio**position
+            assert curve.seconds[position] == pytest.approx(time, rel=1e-12)
+            gaps = [
+                100 * (cost_at(each["trace"], curve.seconds[position]) / best[each["instance"]] - 1) for each in mine
+            ]
+            assert curve.gaps[position] == pytest.approx(sum(gaps) / len(gaps), rel=1e-11)
+        areas = []
+        for each in mine:
+            moments = [0.0, *(second for second, _ in each["trace"]), 60.0]
+            heights = [10.0, *(min(10.0, 100 * (cost / best[each["instance"]] - 1)) for _, cost in each["trace"])]
+            areas.append(sum(h * (b - a) for h, a, b in zip(heights, moments, moments[1:], strict=False)) / 60)
+        assert integral.integral == pytest.approx(sum(areas) / len(areas), rel=1e-11)
+        means = {name: [each["cost"] for each in mine if each["instance"] == name] for name in best}
+        assert profile.gaps == pytest.approx(
+            sorted(100 * (sum(costs) / 2 / best[name] - 1) for name, costs in means.items()), abs=1e-11
+        )
+    assert len(report.curves) == 3
+
+
+def test_series_that_end_by_iterations() -> None:
+    """Their curves end with the longest run, and a time limit that they do not use has no integral."""
+    how = {"settings": {"stopped": "iterations"}, "budget": 3600.0}
+    rows = [
+        row("a", "p", 100.0, trace=[[0.1, 110.0], [0.4, 100.0]], **how) | {"seconds": 0.5},
+        row("a", "q", 200.0, trace=[[0.1, 200.0]], **how) | {"seconds": 0.8},
+    ]
+    report = make_report(rows)
+    (curve,) = report.curves
+    assert (curve.seconds[0], curve.seconds[-1]) == (pytest.approx(0.1), pytest.approx(0.8))
+    assert (curve.gaps[0], curve.gaps[-1]) == (pytest.approx(5), 0)
+    assert report.integrals == []
+
+
+def test_a_best_cost_of_zero() -> None:
+    rows = [row("a", "p", 0.0, trace=[[1.0, 2.0], [30.0, 0.0]])]
+    gaps = make_report(rows).curves[0].gaps
+    assert (gaps[0], gaps[-1]) == (math.inf, 0)

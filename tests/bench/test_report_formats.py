@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -18,6 +19,7 @@ from ndsvrp.bench.report import make_report, pictures
 from ndsvrp.bench.report.formats import to_html, to_latex, to_markdown
 from ndsvrp.bench.report.tables import Table
 from ndsvrp.plot.lines import PlotLine, plot_lines
+from ndsvrp.plot.style import solver_colours
 
 ODD = "a&b_<c>%"
 TABLE = Table(
@@ -134,11 +136,47 @@ def test_a_solver_has_one_colour_in_all_pictures(monkeypatch: pytest.MonkeyPatch
     rows = [row("first", "p", 103.0), *TRACED, row("b", "p", 1.0, budget=6)]
     make_report([*rows, row("b", "big", 1.0, customers=200)]).text(".html")
     curves, shares, sizes = drawn.values()
-    assert {line.label: (line.colour, line.dash) for line in curves} == {"a, 60 s": (1, 0), "b, 60 s": (2, 0)}
+    first, a, b, c = solver_colours(["first", "a", "b", "c"]).values()
+    assert {line.label: (line.colour, line.dash) for line in curves} == {"a, 60 s": (a, 0), "b, 60 s": (b, 0)}
     assert {line.label: (line.colour, line.dash) for line in shares} == {
-        "first, 60 s": (0, 0), "a, 60 s": (1, 0), "b, 60 s": (2, 0), "b, 6 s": (2, 1), "c, 60 s": (3, 0),
+        "first, 60 s": (first, 0), "a, 60 s": (a, 0), "b, 60 s": (b, 0), "b, 6 s": (b, 1), "c, 60 s": (c, 0),
     }  # fmt: skip
-    assert {line.label: line.colour for line in sizes} == {"b": 2}
+    assert {line.label: line.colour for line in sizes} == {"b": b}
+
+
+def test_pictures_as_files(tmp_path: Path) -> None:
+    rows = [*TRACED, *(entry | {"set": "x"} for entry in TRACED)]
+    files = make_report(rows).write_pictures(tmp_path)
+    names = ["gap-over-time-x", "gap-over-time-x-2", "performance-profile-x", "performance-profile-x-2"]
+    assert [file.name for file in files] == [f"{name}{suffix}" for name in names for suffix in (".pdf", ".png")]
+    starts = {".pdf": b"%PDF", ".png": b"\x89PNG"}
+    assert all(file.read_bytes().startswith(starts[file.suffix]) for file in files)
+
+
+def test_the_height_of_a_curve_leaves_out_first_solutions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gap of 600% until 7% of the time, then of 8, 4 and 0%: the axis ends above 8%."""
+    tops: list[object] = []
+
+    def keep(lines: list[PlotLine], **how: object) -> Figure:
+        tops.append(how.get("top"))
+        return plot_lines(lines, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pictures, "plot_lines", keep)
+    trace = [[1.0, 700.0], [4.2, 108.0], [20.0, 104.0], [40.0, 100.0]]
+    make_report([row("a", "p", 100.0, trace=trace)]).text(".html")
+    assert tops == [pytest.approx(1.1 * 8)]
+
+
+def test_many_lines_have_their_legend_beside_them() -> None:
+    def right_end(count: int) -> float:
+        lines = [PlotLine(str(i), [1.0, 10.0, 100.0], [20.0, i, i]) for i in range(count)]
+        figure = plot_lines(lines, title="t", x_label="x", y_label="y", log_x=True, top=10.0)
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        assert axes.get_xlim() == pytest.approx((10, 108)), "from where a line is below the top"
+        return float(axes.get_legend().get_window_extent().x0 - axes.get_window_extent().x1)
+
+    assert right_end(6) < 0 < right_end(7)
 
 
 def test_csv_has_every_digit() -> None:

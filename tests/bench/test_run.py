@@ -11,7 +11,9 @@ from typing import Any
 import fakes as solvers
 import pytest
 
+from ndsvrp.bench import pool
 from ndsvrp.bench import run as runner
+from ndsvrp.bench.pool import Pool
 from ndsvrp.bench.rows import KEY, Row, append_row, key, read_rows
 from ndsvrp.bench.run import run
 from ndsvrp.bench.solvers import DEFAULT
@@ -42,9 +44,7 @@ FOUND: Row = {"feasible": True, "seconds": 4.0, "cpu_seconds": 4.0, "gap": None}
 
 def test_resume_runs_only_what_is_missing(small_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, tasks = tmp_path / "x.jsonl", []
-    monkeypatch.setattr(
-        runner._Workers, "call", lambda self, task, limit: tasks.append(task) or [FOUND | {"cost": len(tasks)}]
-    )
+    monkeypatch.setattr(Pool, "call", lambda self, task, limit: tasks.append(task) or [FOUND | {"cost": len(tasks)}])
     run([small_set], ["fakes:STAR"], [1], "0", [1], out)
     rows = run([small_set], ["fakes:STAR"], [1], "0-1", [1], out)
     assert [row["cost"] for row in rows] == [1, 2]  # the first was not run again
@@ -74,7 +74,7 @@ def test_failures_are_rows_and_tried_again(small_set: Path, tmp_path: Path) -> N
 
 
 def test_a_solver_that_does_not_come_back_is_ended(small_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "GRACE", 0.3)
+    monkeypatch.setattr(pool, "GRACE", 0.3)
     (row,) = run([small_set], ["fakes:SLEEPING"], [0.1], "0")
     assert row["error"] == "ended after 0.5 s without an answer"
 
@@ -116,7 +116,7 @@ def test_runs_on_a_gpu(small_set: Path, tmp_path: Path, monkeypatch: pytest.Monk
         return [FOUND | {"cost": float(i)} for i in range(len(task["cases"]))]
 
     monkeypatch.setattr(runner, "Device", lambda: SimpleNamespace(name="H200"))
-    monkeypatch.setattr(runner._Workers, "call", call)
+    monkeypatch.setattr(Pool, "call", call)
     request = replace(DEFAULT, device="cuda", ruin="policy", chains=128)
     out = tmp_path / "x.jsonl"
     rows = run([small_set], ["nds"], [4], None, [1], out, request=request)
@@ -155,6 +155,18 @@ def test_a_row_without_its_newline_is_kept(tmp_path: Path) -> None:
     assert file.read_text().splitlines() == ['{"set": "speed", "seconds": 2.0}', json.dumps(ROW)]
 
 
+@pytest.mark.parametrize("length", [100, 2**16 - 1, 2**16, 2**17])
+def test_the_last_line_may_be_long(tmp_path: Path, length: int) -> None:
+    file = tmp_path / "x.jsonl"
+    long = ROW | {"settings": "x" * length}
+    append_row(file, ROW)
+    append_row(file, long)
+    with file.open("a") as stream:
+        stream.write(json.dumps(long)[:-1])  # all but its end
+    append_row(file, ROW)
+    assert read_rows(file) == [ROW, long, ROW]
+
+
 @pytest.mark.parametrize("line", ["{", "3", '{"set": "X"}', ""])
 def test_a_file_of_something_else_is_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "x.jsonl"
@@ -185,6 +197,13 @@ def test_a_file_of_something_else_without_a_newline_is_refused(tmp_path: Path) -
         (FOUND | {"cost": "low"}, "cost"),
         (FOUND | {"cost": 1.0, "gap": "x"}, "gap"),
         ({"cost": 1.0}, "feasible"),
+        ({"trace": [[1.0, 2.0], [0.5, 1.0]]}, "trace"),
+        ({"trace": [[1.0, 2.0, 3.0]]}, "trace"),
+        ({"trace": [[1.0, "2"]]}, "trace"),
+        ({"trace": [[1.0, True]]}, "trace"),
+        ({"trace": [[float("nan"), 1.0]]}, "trace"),
+        ({"trace": [[-1.0, 1.0]]}, "trace"),
+        ({"trace": [[1.0, 1e200]]}, "trace"),
     ],
 )
 def test_a_row_of_wrong_types_is_refused(tmp_path: Path, changes: Row, field: str) -> None:
@@ -253,9 +272,7 @@ def test_bad_requests(small_set: Path, changes: dict[str, Any], message: str) ->
 def test_several_sets_seeds_and_times(small_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run for each combination; solvers take turns on each instance, seed and time."""
     tasks: list[Any] = []
-    monkeypatch.setattr(
-        runner._Workers, "call", lambda self, task, limit: tasks.append(task) or [FOUND | {"cost": len(tasks)}]
-    )
+    monkeypatch.setattr(Pool, "call", lambda self, task, limit: tasks.append(task) or [FOUND | {"cost": len(tasks)}])
     other = tmp_path / "other.npz"
     other.write_bytes(small_set.read_bytes())
     out, two = tmp_path / "x.jsonl", ["fakes:STAR", "fakes:CHOOSY"]

@@ -198,3 +198,25 @@ def test_locate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "smoke").touch()
     assert locate("cvrp500") == [Path("cvrp500.npz")]
     assert locate("Solomon") == [Path("Solomon")] and locate("smoke") == [Path("smoke")]  # files come first
+
+
+def test_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert SUITES["paper"] == tuple(f"{v}{n}" for v in ("cvrp", "vrptw", "pcvrp") for n in (100, 500, 1000, 2000))
+    assert SUITES["literature"] == ("X", "XXL", "Solomon", "HG1000", "PCVRPTW")
+    for name in SUITES["paper"][:-2]:
+        (tmp_path / f"{name}.npz").touch()
+    with pytest.raises(InstanceError) as caught:
+        locate("paper")
+    how = "'nds data make pcvrp1000' writes pcvrp1000.npz"
+    assert str(caught.value) == f"paper: pcvrp1000, pcvrp2000 are not here; {how}"
+    for name in SUITES["paper"]:
+        (tmp_path / f"{name}.npz").touch()
+    assert locate("paper") == [Path(f"{name}.npz") for name in SUITES["paper"]]
+    for name in SUITES["literature"][1:]:
+        (tmp_path / name).mkdir()
+    how = "give the folder that holds its files, or call the folder X"
+    with pytest.raises(InstanceError, match=f"^literature: X is not here; {how}$"):
+        locate("literature")
+    (tmp_path / "X").mkdir()
+    assert locate("literature") == [Path(name) for name in SUITES["literature"]]

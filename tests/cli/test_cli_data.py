@@ -25,7 +25,9 @@ def test_list(nds) -> None:
     assert table["vrptw500"] == ["vrptw500", "vrptw", "500", "250", "1234", "made", SETS["vrptw500"].digest[:12],
                                  "Hottung", "et", "al.", "2025"]  # fmt: skip
     assert table["X"][1:5] == ["cvrp", "100-1,000", "100", "files"]
-    assert "smoke: stands for smoke-cvrp, " in lines[-1]
+    assert [line.split(", ")[0] for line in lines[-3:]] == [
+        "smoke: stands for smoke-cvrp", "paper: stands for cvrp100", "literature: stands for X",
+    ]  # fmt: skip
 
 
 def test_make(nds) -> None:

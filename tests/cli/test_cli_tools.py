@@ -198,10 +198,17 @@ def test_bench_of_settings_and_batches(nds, data, tmp_path):
             2,
         )
         assert row["feasible"] and 0.2 <= row["seconds"] < 0.5
-    for wrong in (("--device", "tpu"), ("--set", "x=1"), ("--ruin", "policy", "--model", "no")):
+    wrongs = [("--device", "tpu"), ("--set", "x=1"), ("--ruin", "policy", "--model", "no"), ("--preset", "best")]
+    for wrong in (*wrongs, ("--iterations", "0"), ("--iterations", "9,x"), ("--cores", 1000)):
         assert (
             nds("bench", "run", data / "sets/cvrp100.npz", "--solvers", "nds", *wrong, code=2).stderr.count("\n") == 1
         )
+    how = ("--preset", "default,paper", "--iterations", "1,2", "--instances", 0, "--out", rows)
+    answer = nds("bench", "run", data / "sets/cvrp100.npz", "--solvers", "nds", *how)
+    names = ["nds-iterations=1", "nds-iterations=2", "nds-preset=paper-iterations=1", "nds-preset=paper-iterations=2"]
+    assert [line.split()[3] for line in answer.stderr.splitlines()] == [f"{name}:" for name in names]
+    limits = [json.loads(line)["settings"]["limits"] for line in rows.read_text().splitlines()[-4:]]
+    assert [(limit["iterations"], limit["time"]) for limit in limits] == [(1, 3600), (2, 3600), (1, 3600), (2, 3600)]
     assert nds("bench", "gpu", "--only", "x", code=2).stderr.startswith("nds: unknown part 'x'")
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +32,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 """What reports read of a row."""
 LARGEST = 1e100  # of a number in a row: sums and squares of such numbers are finite
+END = 2**16  # bytes at the end of a file that are searched for its last line
 SOLVED = ("feasible", "seconds", "cpu_seconds", "gap")  # those that a row with a cost has
 
 
@@ -64,11 +66,9 @@ def append_row(file: str | Path, row: Row) -> None:
     line = json.dumps(row, allow_nan=False) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        before = read_bytes(path, may_be_empty=True) if path.exists() else b""
-        whole, newline, rest = before.rpartition(b"\n")
-        keep = len(before)
+        keep, rest = (path.stat().st_size, _last_line(path)) if path.exists() else (0, b"")
         if _is_cut_off(rest.decode(errors="replace")):
-            keep = len(whole + newline)
+            keep -= len(rest)
         elif rest:
             line = "\n" + line
         with path.open("ab", buffering=0) as stream:
@@ -80,6 +80,14 @@ def append_row(file: str | Path, row: Row) -> None:
                 raise
     except OSError as error:
         raise refused("written", path, error) from None
+
+
+def _last_line(path: Path) -> bytes:
+    """Return what follows the last newline. Long files are read from their end."""
+    end = read_bytes(path, may_be_empty=True, last=END)
+    if b"\n" not in end and len(end) == END:
+        end = read_bytes(path, may_be_empty=True)
+    return end.rpartition(b"\n")[2]
 
 
 def record(
@@ -135,13 +143,13 @@ def _is_usable(value: Any, name: str, may_be_bool: bool = False) -> bool:
 
 def _is_trace(points: list[Any]) -> bool:
     """Return whether these are pairs of seconds and cost, in the order of time."""
-    for point in points:
-        if not (isinstance(point, list) and len(point) == 2 and all(isinstance(x, _NUMBER) for x in point)):
-            return False
-        if not all(_is_usable(x, "trace") for x in point):
-            return False
-    seconds = [0.0, *(point[0] for point in points)]
-    return seconds == sorted(seconds)
+    if not all(isinstance(point, list) and len(point) == 2 for point in points):
+        return False
+    numbers = [x for point in points for x in point]
+    if not set(map(type, numbers)) <= {int, float} or any(map(math.isnan, numbers)):
+        return False
+    seconds = numbers[::2]
+    return not numbers or (min(numbers) >= 0 and max(numbers) <= LARGEST and seconds == sorted(seconds))
 
 
 def _is_cut_off(line: str) -> bool:

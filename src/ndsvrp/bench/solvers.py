@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from importlib.metadata import PackageNotFoundError
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,11 +51,17 @@ def refusal(solver: str, known: set[Constraint], problem: Problem) -> str | None
     return f"{solver} does not support {' and '.join(others)}" if others else None
 
 
+def last_line(messages: bytes) -> str:
+    """Return the last line of what a program wrote to its error stream."""
+    return " ".join(messages.decode(errors="replace").strip().splitlines()[-1:])
+
+
 @dataclass(frozen=True)
 class OwnSolver:
     """A solver of this package."""
 
     request: Request
+    iterations: int | None = None  #: limit besides the time
 
     def label(self, together: int = 1) -> str:
         """Return the name in rows: `nds-policy-cuda-128-x16` has the policy, a GPU, 128 chains, 16 instances."""
@@ -63,7 +70,8 @@ class OwnSolver:
         name, settings = asked.pop("solver"), asked.pop("settings", {})
         model = [_model_label(asked.pop("model"))] if "model" in asked else []
         words = [str(asked.pop(option)) for option in ("ruin", "device", "chains") if option in asked]
-        words += [f"{option}={value}" for option, value in (asked | settings).items()]
+        limits = {"iterations": self.iterations} if self.iterations is not None else {}
+        words += [f"{option}={value}" for option, value in (asked | settings | limits).items()]
         return "-".join([name, *model, *words, *([f"x{together}"] if together > 1 else [])])
 
     def version(self) -> str:
@@ -87,13 +95,16 @@ class OwnSolver:
     ) -> list[Answer | NoSolutionError]:
         """Solve several problems, so many at once, with so many seconds for each."""
         with Solver(self.request) as solver:
-            outcomes = solver.solve_set(problems, together=together, time=seconds, seed=seed)
+            outcomes = solver.solve_set(
+                problems, together=together, time=seconds, iterations=self.iterations, seed=seed
+            )
         return [_answer(outcome) if isinstance(outcome, Result) else outcome for outcome in outcomes]
 
 
 def _answer(result: Result) -> Answer:
     trace = [(point.seconds, point.cost) for point in result.trace]
-    return Answer(result.solution, result.seconds, result.settings, trace)
+    ended = {"iterations": result.iterations, "stopped": result.stopped}
+    return Answer(result.solution, result.seconds, result.settings | ended, trace)
 
 
 def _model_label(model: str) -> str:
@@ -110,17 +121,50 @@ KNOWN = {
     "nds": "ndsvrp.bench.solvers:NDS",
     "pyvrp": "ndsvrp.bench.pyvrp_adapter:PYVRP",
     "hgs": "ndsvrp.bench.hgs_adapter:HGS",
+    "ortools": "ndsvrp.bench.ortools_adapter:ORTOOLS",
+    "vroom": "ndsvrp.bench.vroom_adapter:VROOM",
+    "lkh": "ndsvrp.bench.lkh_adapter:LKH",
 }
+EXTRAS = {"pyvrp": "bench", "hygese": "bench", "ortools": "bench-all", "pyvroom": "bench-all"}
+"""The extra of this package that installs a package."""
 HYBRID, SISR, NDS = (OwnSolver(replace(DEFAULT, solver=name)) for name in ("hybrid", "sisr", "nds"))
 
 
-def find_solver(name: str, request: Request = DEFAULT) -> BenchmarkSolver:
-    """Return a solver by name or as `module:attribute`; the request is for a solver of this package."""
+def find_solver(name: str, request: Request = DEFAULT, iterations: int | None = None) -> BenchmarkSolver:
+    """Return a solver by name, as `pyvrp@PYTHON` or as `module:attribute`.
+
+    The request and the limit on iterations are for a solver of this package.
+    """
+    plain, at, python = name.partition("@")
+    if at and plain == "pyvrp":
+        from ndsvrp.bench.pyvrp_adapter import PyVRP
+
+        return PyVRP(python)
     module, _, attribute = KNOWN.get(name, name).partition(":")
     if not attribute:
-        raise InstanceError(f"no solver '{name}'; there are {', '.join(KNOWN)} and module:attribute", field="solvers")
+        known = ", ".join(KNOWN)
+        message = f"no solver '{name}'; there are {known}, pyvrp@PYTHON and module:attribute"
+        raise InstanceError(message, field="solvers")
     try:
         solver: BenchmarkSolver = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InstanceError(f"solver '{name}' cannot be loaded: {error}", field="solvers") from None
-    return OwnSolver(replace(request, solver=solver.request.solver)) if isinstance(solver, OwnSolver) else solver
+    if isinstance(solver, OwnSolver):
+        return OwnSolver(replace(request, solver=solver.request.solver), iterations)
+    return solver
+
+
+def label_of(name: str, solver: BenchmarkSolver, together: int = 1) -> str:
+    """Return the name of a solver in rows."""
+    if isinstance(solver, OwnSolver):
+        return solver.label(together)
+    return f"pyvrp-{solver.version()}" if name.startswith("pyvrp@") else name
+
+
+def version_of(name: str, solver: BenchmarkSolver) -> str:
+    """Return the version of a solver; raise with the command that installs it if it is not there."""
+    try:
+        return solver.version()
+    except PackageNotFoundError as error:
+        hint = f"pip install 'ndsvrp[{EXTRAS.get(error.name, 'bench')}]'"
+        raise InstanceError(f"'{name}' needs the package {error.name} ({hint})", field="solvers") from None

@@ -30,24 +30,36 @@ def run_task(task: dict[str, Any]) -> list[dict[str, Any]]:
     """Solve and check. Return an outcome per instance; `{"skipped": reason}` if the solver refuses the problem."""
     cases = [Case(**case) for case in task["cases"]]
     problems = [case.load() for case in cases]
-    solver = find_solver(task["solver"], Request(**task["request"]))
+    solver = find_solver(task["solver"], Request(**task["request"]), task["iterations"])
     if len(cases) == 1 and (reason := solver.refuses(problems[0])):
         return [_facts(problems[0]) | {"skipped": reason}]
-    before = time.process_time()
+    before = time.process_time(), _seconds_of_programs()
     if len(cases) == 1:
         answers: list[Answer | NoSolutionError] = [solver(problems[0], task["budget"], task["seed"])]
     else:
         assert isinstance(solver, OwnSolver)  # others take one instance
         answers = solver.solve(problems, task["together"], task["budget"], task["seed"])
-    cpu_seconds = (time.process_time() - before) / len(cases)
-    return [_outcome(*each, cpu_seconds) for each in zip(cases, problems, answers, strict=True)]
+    usage = _usage(before, len(cases))
+    return [_outcome(*each, usage) for each in zip(cases, problems, answers, strict=True)]
+
+
+def _usage(before: tuple[float, float], share: int) -> dict[str, Any]:
+    """Return the CPU time since then, that of programs which a solver ran included, and the memory of this process."""
+    own, others = time.process_time() - before[0], _seconds_of_programs() - before[1]
+    memory = {"peak_mib": peak_mib()} if others == 0 else {}
+    return {"cpu_seconds": round((own + others) / share, 3)} | memory
+
+
+def _seconds_of_programs() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
     return {"customers": problem.customers, "metric": str(problem.metric)}
 
 
-def _outcome(case: Case, problem: Problem, answer: Answer | NoSolutionError, cpu_seconds: float) -> dict[str, Any]:
+def _outcome(case: Case, problem: Problem, answer: Answer | NoSolutionError, usage: dict[str, Any]) -> dict[str, Any]:
     if isinstance(answer, NoSolutionError):
         return _facts(problem) | {"error": str(answer)}
     report = check(problem, answer.solution)
@@ -55,8 +67,7 @@ def _outcome(case: Case, problem: Problem, answer: Answer | NoSolutionError, cpu
     facts = _facts(problem) | {
         "cost": report.cost, "feasible": report.feasible, "violations": list(map(str, report.violations[:5])),
         "seconds": round(answer.seconds, 3),
-        "cpu_seconds": round(cpu_seconds, 3),  # much less than `seconds`: the core was shared
-        "peak_mib": peak_mib(),
+        **usage,  # CPU seconds much less than `seconds`: the core was shared
         "routes": len(answer.solution.routes), "unserved": len(report.unserved),
         "best_known": known.cost if known else None,
         "gap": round(known.gap(report.cost), 4) if known and report.feasible else None, "settings": answer.settings,

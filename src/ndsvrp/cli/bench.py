@@ -17,7 +17,7 @@ from ndsvrp.cli.solve import parse_changes
 from ndsvrp.data.sets import SUITES
 from ndsvrp.errors import NdsError
 from ndsvrp.io.files import check_writable, exists, read_bytes, refused
-from ndsvrp.search.planning import DEVICES, RUINS
+from ndsvrp.search.planning import DEVICES, PRESETS, RUINS
 from ndsvrp.text import number
 
 _OWN = "Solvers of this package (hybrid, sisr, nds)"
@@ -28,14 +28,22 @@ app = typer.Typer(no_args_is_help=True, help="Compare solvers; measure speed, ti
 @app.command("run")
 def run_command(
     sets: Annotated[
-        list[str], typer.Argument(metavar="SET…", help=".npz sets, names of sets, folders, or patterns in quotes.")
+        list[str],
+        typer.Argument(
+            metavar="SET…", help=f".npz sets, names of sets, suites ({', '.join(SUITES)}), folders, patterns in quotes."
+        ),
     ],
     solvers: Annotated[
-        str, option("NAMES", f"Separated by commas: {', '.join(KNOWN)}, or module:attribute.")
+        str, option("NAMES", f"Separated by commas: {', '.join(KNOWN)}, pyvrp@PYTHON, or module:attribute.")
     ] = "hybrid",
     times: Annotated[
         str | None,
-        option("S,S", "Seconds per instance and solver: 60 (default; 1 for smoke), or 2,10,60.", "--times", "--time"),
+        option(
+            "S,S",
+            "Seconds per instance and solver: 60 (default; 1 for smoke, 3600 with --iterations), or 2,10,60.",
+            "--times",
+            "--time",
+        ),
     ] = None,
     instances: Annotated[
         str | None, option("WHICH", "Positions or names in each set: 0-7, 3, 0,2,5-6; all by default.")
@@ -44,7 +52,10 @@ def run_command(
     out: Annotated[
         Path | None, option("FILE.jsonl", "Append a row per run; runs that are in the file are not repeated.")
     ] = None,
-    jobs: Annotated[int, option("N", "Runs side by side, on one core each.", min=1)] = 1,
+    jobs: Annotated[int, option("N", "Runs side by side, each on its own core or cores.", min=1)] = 1,
+    cores: Annotated[
+        int, option("N", "Cores per run: a solver runs on each with another seed, and the best counts.", min=1)
+    ] = 1,
     together: Annotated[
         int, option("N", "Instances searched as a batch, with N times the seconds.", panel=_OWN, min=1)
     ] = 1,
@@ -52,10 +63,17 @@ def run_command(
     ruin: Annotated[str | None, request_option("ruin", "NAME", _OWN)] = None,
     model: Annotated[str | None, request_option("model", "NAME|PATH", _OWN)] = None,
     chains: Annotated[int | None, request_option("chains", "N", _OWN, min=1)] = None,
+    presets: Annotated[
+        str | None,
+        option("NAMES", f"Presets of the solver nds: {', '.join(PRESETS)}.", "--preset", "--presets", panel=_OWN),
+    ] = None,
+    iterations: Annotated[
+        str | None, option("N,N", "Iterations after which a search ends, if the time is not over before.", panel=_OWN)
+    ] = None,
     changes: Annotated[list[str] | None, option("NAME=VALUE", "Change a search setting.", "--set", panel=_OWN)] = None,
     ignore_field: IgnoreField = None,
 ) -> None:
-    """Run solvers side by side on sets, each run in its own process on one core.
+    """Run solvers side by side on sets, each run in its own process on one core, or on --cores.
 
     Each solver runs on each instance with each seed and each number of seconds.
     The solvers of this package accept settings, a GPU and batches; their name in the rows says so.
@@ -66,14 +84,19 @@ def run_command(
     from ndsvrp.bench.run import run
 
     _prepare(out)
-    for flag, given, known in (("--device", device, DEVICES[1:]), ("--ruin", ruin, RUINS)):
+    named = presets.split(",") if presets is not None else []
+    choices = [("--device", device, DEVICES[1:]), ("--ruin", ruin, RUINS)]
+    choices += [("--preset", preset, PRESETS) for preset in named]
+    for flag, given, known in choices:
         if given is not None and given not in known:
             raise NdsError(f"{flag}: one of {', '.join(known)}, not '{given}'")
+    limits = [_whole("--iterations", word, "iterations") for word in iterations.split(",")] if iterations else []
     request = replace(
         DEFAULT, device=device, ruin=ruin, model=model, chains=chains, settings=parse_changes(changes or [])
     )
     if times is None:
-        times = "1" if all(name in SUITES or name in SUITES["smoke"] for name in sets) else "60"
+        small = all(name in ("smoke", *SUITES["smoke"]) for name in sets)
+        times = "3600" if limits else "1" if small else "60"
     spans = [_seconds(word) for word in times.split(",")]
 
     def print_row(done: int, total: int, row: dict[str, Any]) -> None:
@@ -81,7 +104,7 @@ def run_command(
 
     rows = run(
         sets, solvers.split(","), spans, instances, numbers("--seeds", seeds), out, jobs, print_row, request, together,
-        ignore_field or (),
+        ignore_field or (), named, limits, cores,
     )  # fmt: skip
     _print_lines(make_report(rows).brief())
     if any(not row.get("feasible") and "skipped" not in row for row in rows):
@@ -97,6 +120,9 @@ def report_command(
     baseline: Annotated[
         str | None, option("SOLVER", "Compare with this solver; by default with the first one of each set.")
     ] = None,
+    pictures: Annotated[
+        Path | None, option("FOLDER", "Also write curves, profiles and gaps against sizes, each as .pdf and .png.")
+    ] = None,
 ) -> None:
     """Report on rows: means, gaps, paired comparisons, the paper's main table; in HTML also curves and profiles."""
     from ndsvrp.bench.report import check_format, make_report
@@ -106,6 +132,8 @@ def report_command(
     if out is not None:
         check_format(out)
         check_writable(out)
+    if pictures is not None:
+        _prepare(pictures / "picture.pdf")
     rows = []
     for file in files:
         read_text(file)  # raises if the file cannot be read
@@ -116,6 +144,9 @@ def report_command(
     else:
         write_atomic(out, report.text(out.suffix.lower()).encode())
         say(f"wrote {out}")
+    if pictures is not None:
+        for file in report.write_pictures(pictures):
+            say(f"wrote {file}", error=True)
 
 
 @app.command("speed")
@@ -203,8 +234,12 @@ def gpu_command(
 
 
 def _count(word: str) -> int:
+    return _whole("--sizes", word, "customers")
+
+
+def _whole(flag: str, word: str, what: str) -> int:
     if not (word.isascii() and word.isdecimal() and len(word) <= 9 and int(word) > 0):
-        raise NdsError(f"--sizes: '{word}' is not a number of customers")
+        raise NdsError(f"{flag}: '{word}' is not a number of {what}")
     return int(word)
 
 

@@ -42,25 +42,35 @@ def list_command() -> None:
 
 @app.command("make")
 def make_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A set that 'nds data list' shows as made.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME…", help="Sets that 'nds data list' shows as made; paper: all of them.")
+    ],
     out: SetFile = None,
     instances: Annotated[int | None, option("N", "Only the first N instances.", min=1)] = None,
 ) -> None:
-    """Make one of the paper's sets, with the random numbers of the authors' generators and the paper's seeds."""
+    """Make the paper's sets, with the random numbers of the authors' generators and the paper's seeds."""
+    known = [row.name for row in SETS.values() if row.seed is not None]
+    wanted = [member for name in names for member in (SUITES["paper"] if name == "paper" else (name,))]
+    for name in wanted:
+        if name not in known:
+            raise NdsError(f"no set '{name}' that can be made (known: {', '.join(known)}; paper)")
+    if out is not None and len(wanted) > 1:
+        raise NdsError("--out: one file is for one set")
+    for name, target in [(name, _target(out, Path(f"{name}.npz"))) for name in wanted]:
+        _make(SETS[name], target, instances)
+
+
+def _make(row: BenchmarkSet, target: Path, instances: int | None) -> None:
+    """Make a set, compare its digest, write it, and say what it is."""
     from ndsvrp.data.make import digest, make, problems
 
-    known = [row.name for row in SETS.values() if row.seed is not None]
-    if name not in known:
-        raise NdsError(f"no set '{name}' that can be made (known: {', '.join(known)})")
-    row = SETS[name]
-    target = _target(out, Path(f"{name}.npz"))
     arrays = make(row, instances)
     content = digest(arrays)
     whole = instances is None or instances == row.instances
     if whole and content != row.digest:
         what = f"digest {content[:_SHOWN]}, expected {row.digest[:_SHOWN]}: this Python or numpy draws other numbers"
-        raise NdsError(f"{name}: {what}")
-    write_set(target, problems(name, arrays))
+        raise NdsError(f"{row.name}: {what}")
+    write_set(target, problems(row.name, arrays))
     count = amount(len(arrays["capacity"]), "instance")
     say(f"{target}: {count} of {row.variant.upper()} with {amount(row.size, 'customer')}, seed {row.seed}")
     say(f"digest {content}" + (", as recorded" if whole else f", of the first {instances} of {row.instances:,}"))

@@ -103,4 +103,8 @@ SETS: dict[str, BenchmarkSet] = {
 }
 
 #: Names that stand for several sets.
-SUITES = {"smoke": tuple(name for name, row in SETS.items() if row.origin == "shipped")}
+SUITES = {
+    "smoke": tuple(name for name, row in SETS.items() if row.origin == "shipped"),
+    "paper": tuple(name for name, row in SETS.items() if row.origin == "made" and row.seed == TEST_SEED),
+    "literature": tuple(name for name, row in SETS.items() if row.origin == "files"),
+}

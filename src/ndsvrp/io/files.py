@@ -17,10 +17,10 @@ STANDARD = "-"  # as a path: standard input or output
 PathLike = str | os.PathLike[str]
 
 
-def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False) -> bytes:
+def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False, last: int | None = None) -> bytes:
     """Return the content of a regular file of at most `limit` bytes. Pipes, devices and folders are refused.
 
-    The path `-` is standard input.
+    The path `-` is standard input. `last`: only so many bytes at the end of the file.
     """
     check_name(path)
     if is_standard(path):
@@ -34,6 +34,8 @@ def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = F
                 raise InstanceError(
                     f"is {_size(status.st_size)} large, more than the {_size(limit)} read", file=str(path)
                 )
+            if last is not None:
+                file.seek(max(0, status.st_size - last))
             data = file.read(status.st_size)  # no more, if it grows meanwhile
     except FileNotFoundError:
         raise InstanceError("no such file", file=str(path)) from None

@@ -47,13 +47,14 @@ def _check(value: Any, file: str | None) -> None:
     """Refuse what later code could not print or walk through: deep nesting, and numbers that no field may have."""
     level = [value]
     for _ in range(DEEPEST):
-        if not level:
-            return
+        below: list[Any] = []
         for entry in level:
-            if isinstance(entry, int) and not -LARGEST <= entry < LARGEST:
+            kind = type(entry)  # exact types are enough, and fast: tables have many numbers
+            if kind is int and not -LARGEST <= entry < LARGEST:
                 raise InstanceError(f"holds a whole number of {entry.bit_length()} bits, more than 64", file=file)
-        tables = [
-            entry.values() if isinstance(entry, dict) else entry for entry in level if isinstance(entry, dict | list)
-        ]
-        level = [entry for table in tables for entry in table]
+            if kind is list or kind is dict:
+                below.extend(entry.values() if kind is dict else entry)
+        if not below:
+            return
+        level = below
     raise InstanceError(f"nests tables more than {DEEPEST} deep", file=file)

@@ -3,14 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogFormatter
 
-from ndsvrp.plot.style import INK, canvas, palette
+from ndsvrp.plot.style import INK, Colour, canvas, log_axis, open_axes, palette
 
 DASHES = ("-", "--", ":", "-.")
+FEW = 6  # lines whose legend fits into the picture
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class PlotLine:
     label: str
     x: Sequence[float]
     y: Sequence[float]
-    colour: int = 0  #: position in the palette
+    colour: int | Colour = 0  #: a position in the palette, or the colour itself
     dash: int = 0  #: position in DASHES, which repeat
 
 
@@ -35,30 +36,31 @@ def plot_lines(
     markers: bool = False,
     top: float | None = None,
 ) -> Figure:
-    """Draw lines with a legend and return the figure. `steps` draws staircases, `top` ends the y axis."""
+    """Draw lines with a legend and return the figure. `steps` draws staircases, `top` ends the y axis.
+
+    The legend of many lines is beside the picture. The x axis begins where the first line is below `top`.
+    """
     with matplotlib.rc_context({"text.parse_math": False}):  # names may have a $
-        figure, axes = canvas(7.2, 4.2)
-        colours = palette(1 + max((line.colour for line in lines), default=0))
+        figure, axes = canvas(7.2 if len(lines) <= FEW else 8.8, 4.2)
+        numbered = [line.colour for line in lines if isinstance(line.colour, int)]
+        colours = palette(1 + max(numbered, default=0))
         for line in lines:
             y = [value if math.isfinite(value) else math.nan for value in line.y]
+            colour = colours[line.colour] if isinstance(line.colour, int) else line.colour
             axes.plot(
-                line.x, y, color=colours[line.colour], linestyle=DASHES[line.dash % len(DASHES)], linewidth=1.6,
+                line.x, y, color=colour, linestyle=DASHES[line.dash % len(DASHES)], linewidth=1.6,
                 marker="o" if markers else None, markersize=4, drawstyle="steps-post" if steps else "default",
                 label=line.label if not line.label.startswith("_") else f" {line.label}",  # _: not in the legend
             )  # fmt: skip
         if log_x:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-            axes.xaxis.set_minor_formatter(LogFormatter())  # plain numbers, if there is room
+            log_axis(axes)
         if top is not None:
             lowest = min([0.0, *(y for line in lines for y in line.y if math.isfinite(y))])
             axes.set_ylim(lowest - 0.03 * top, top)
-        axes.set_xlabel(x_label, color=INK)
-        axes.set_ylabel(y_label, color=INK)
-        axes.grid(color="#eceff2", linewidth=0.8)
-        axes.set_axisbelow(True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        axes.legend(frameon=False, fontsize=8, labelcolor=INK)
-        axes.set_title(title, color=INK, fontsize=10)
+            seen = [x for line in lines for x, y in zip(line.x, line.y, strict=True) if y <= top]
+            if seen and min(seen) < max(seen):
+                axes.set_xlim(min(seen), max(seen) * 1.08 if log_x else max(seen))
+        open_axes(axes, x_label, y_label, title)
+        beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if len(lines) > FEW else {}
+        axes.legend(frameon=False, fontsize=8, labelcolor=INK, **beside)
     return figure

@@ -1,13 +1,15 @@
 """Routes on the plane."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
+from matplotlib.path import Path
+from matplotlib.transforms import Affine2D
 
 from ndsvrp.check import Report, check
 from ndsvrp.errors import NdsError
@@ -16,14 +18,22 @@ from ndsvrp.plot.style import FAINT, INK, canvas, check_format, palette, write
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Route, Solution
 
+WIDTH = 6.4  # inches
+MOST_CLOCKS = 400  # customers whose windows are drawn: those of more could not be told apart
+CLOCK = 3.0  # area of a customer with its window, relative to a dot
+NARROWEST = 0.05  # share of a turn that a window takes at least, so that it is seen
+PRIZE_AREAS = 0.2, 3.0  # least and largest area of a dot, relative to that of the mean prize
+
 
 def plot_routes(
-    problem: Problem, solution: Solution, file: str | Path | None = None, *, title: str | None = None
+    problem: Problem, solution: Solution, file: str | PathLike[str] | None = None, *, title: str | None = None
 ) -> Figure:
     """Draw the routes. Return the figure, and write it if a file (.png, .svg, .pdf) is given.
 
     Each route has a colour. Its first and last leg are faint and dashed, the depot is a square, and unserved customers
-    are hollow. The title has the name of the problem, the cost from `check`, and the number of routes.
+    are hollow. The title has the name of the problem, the cost from `check`, and the number of routes. Prizes are the
+    areas of the dots. Time windows of up to 400 customers are sectors of the dots, as on a clock: a full turn from the
+    top is the time that the depot is open. A line below the picture says so.
     """
     check_format(file)
     if problem.coordinates is None:
@@ -33,8 +43,13 @@ def plot_routes(
     if unknown:
         raise NdsError(unknown[0])
     points = problem.coordinates
-    figure, axes = canvas(6.4, 6.4 * _height(points))
-    _draw(axes, points, _around(points, [route for route in solution.routes if route]), list(report.unserved))
+    figure, axes = canvas(WIDTH, WIDTH * _height(points))
+    draw_routes(axes, points, solution.routes, report.unserved, problem=problem)
+    remarks = ["area of a dot: prize"] if problem.prize is not None else []
+    if _clocks(problem) is not None:
+        remarks.append("sector: time window, clockwise from the top; whole disc: opening hours of the depot")
+    if remarks:
+        axes.set_xlabel("; ".join(remarks), color=FAINT, fontsize=8)
     axes.set_aspect(_aspect(problem), adjustable="datalim")
     axes.margins(0.03)
     axes.set_title(_title(problem, solution, report, title), color=INK, fontsize=10)
@@ -43,9 +58,23 @@ def plot_routes(
     return figure
 
 
-def _draw(axes: Axes, points: Floats, routes: list[Route], unserved: list[int]) -> None:
-    """Draw routes, customers and depot; the label of each artist says what it shows."""
-    size, width = _sizes(len(points) - 1)
+def draw_routes(
+    axes: Axes,
+    points: Floats,
+    given: Sequence[Route],
+    unserved: Sequence[int],
+    scale: float = 1.0,
+    problem: Problem | None = None,
+) -> None:
+    """Draw routes, customers and depot; the label of each artist says what it shows.
+
+    `scale` is for small axes. Prizes and time windows are those of the problem, if it is given.
+    """
+    routes = _around(points, [route for route in given if route])
+    size, width = (scale * each for each in _sizes(len(points) - 1))
+    clocks = _clocks(problem) if problem is not None else None
+    prizes = _relative_prizes(problem) if problem is not None else np.ones(len(points))
+    areas = size * prizes * (1.0 if clocks is None else CLOCK)
     colours = palette(len(routes))
     stops = [c for route in routes for c in route]
     ends = [c for route in routes for c in (route[0], route[-1])]
@@ -53,16 +82,50 @@ def _draw(axes: Axes, points: Floats, routes: list[Route], unserved: list[int]) 
     def lines(label: str, shapes: Sequence[Floats], **style: Any) -> None:
         axes.add_collection(LineCollection(shapes, label=label, **style))
 
-    def dots(label: str, nodes: list[int], **style: Any) -> None:
-        axes.scatter(points[nodes, 0], points[nodes, 1], label=label, **style)
+    def dots(label: str, nodes: Sequence[int], area: float = 1.0, **style: Any) -> PathCollection:
+        nodes = list(nodes)
+        return axes.scatter(points[nodes, 0], points[nodes, 1], s=area * areas[nodes], label=label, **style)
 
     faint = {"linewidths": 0.8 * width, "linestyles": (0, (4, 3)), "alpha": 0.3}
     lines("legs", [points[[0, c]] for c in ends], colors=np.repeat(colours, 2, axis=0), zorder=1, **faint)
     lines("routes", [points[list(route)] for route in routes], colors=colours, linewidths=width, zorder=2)
-    dots("served", stops, s=size, color=np.repeat(colours, [len(route) for route in routes], axis=0), zorder=3)
+    of_stops = np.repeat(colours, [len(route) for route in routes], axis=0)
     hollow = {"facecolors": "none", "edgecolors": FAINT, "linewidths": 0.8 * width**0.5}
-    dots("unserved", unserved, s=1.3 * size, zorder=3, **hollow)
-    dots("depot", [0], s=64, marker="s", color=INK, edgecolors="white", linewidths=1, zorder=4)
+    if clocks is None:
+        dots("served", stops, color=of_stops, zorder=3)
+        dots("unserved", unserved, 1.3, zorder=3, **hollow)
+    else:
+        edge = {"facecolors": "white", "linewidths": 0.8 * width**0.5, "zorder": 3}
+        dots("served", stops, edgecolors=of_stops, **edge)
+        dots("unserved", unserved, edgecolors=FAINT, **edge)
+        for label, nodes, colour in (("windows", stops, of_stops), ("unserved windows", unserved, FAINT)):
+            hands = dots(label, nodes, color=colour, linewidths=0, zorder=3.5)
+            hands.set_paths([clocks[c] for c in nodes])
+    x, y = points[0]
+    axes.scatter(x, y, label="depot", s=64 * scale, marker="s", color=INK, edgecolors="white", linewidths=1, zorder=4)
+
+
+def _clocks(problem: Problem) -> list[Path] | None:
+    """Return a sector per node from the ready time to the due date; None if no windows are drawn."""
+    if problem.windows is None or problem.customers > MOST_CLOCKS:
+        return None
+    opens, closes = problem.windows[0]
+    share = np.clip((problem.windows - opens) / max(float(closes - opens), 1e-300), 0.0, 1.0)
+    half = Affine2D().scale(0.5)  # the markers of matplotlib have diameter 1
+    shapes = []
+    for start, end in share.tolist():
+        narrow = max(0.0, NARROWEST - (end - start)) / 2
+        sector = Path.wedge(90 - 360 * (end + narrow), 90 - 360 * (start - narrow))
+        shapes.append(half.transform_path(Path.unit_circle() if end - start >= 1 else sector))
+    return shapes
+
+
+def _relative_prizes(problem: Problem) -> Floats:
+    """Return (N+1,) the prize of each customer over their mean, within limits; 1 for required customers."""
+    if problem.prize is None:
+        return np.ones(len(problem.demand))
+    paid = problem.prize > 0
+    return np.where(paid, np.clip(problem.prize / problem.prize[paid].mean(), *PRIZE_AREAS), 1.0)
 
 
 def _aspect(problem: Problem) -> float:

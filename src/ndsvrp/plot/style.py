@@ -1,16 +1,24 @@
 """What all pictures share: colours, axes, files."""
 
 import io
+import re
+from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ndsvrp.errors import NdsError
 from ndsvrp.io.files import write_atomic
 from ndsvrp.metric import Floats
+
+Colour = tuple[float, float, float]
+"""Red, green and blue, from 0 to 1."""
 
 INK = "#22262b"
 FAINT = "#9aa3ad"
@@ -44,6 +52,45 @@ def palette(count: int) -> Floats:
     return rgb
 
 
+#: Colours of solvers, apart also for colour-blind readers (after Okabe and Ito 2008).
+SOLVERS = {
+    "nds": "#0072b2", "hybrid": "#d55e00", "sisr": "#e69f00", "pyvrp": "#009e73", "hgs": "#cc79a7",
+    "ortools": "#56b4e9", "vroom": "#7f6a3f", "lkh": "#6a3d9a",
+}  # fmt: skip
+SHADES = (1.0, 0.6, 1.35, 0.8, 1.2)  # lightness of the first, second, … configuration of a solver
+
+
+def solver_colours(names: Sequence[str]) -> dict[str, Colour]:
+    """Return a colour per solver; the same names have the same colours in every picture.
+
+    A known solver has its own colour, which configurations of it (`nds-policy-cuda-128`) share in other shades. Others
+    get those of `palette`.
+    """
+    unique = list(dict.fromkeys(names))
+    families = {name: re.split(r"[-@ ,(]", name, maxsplit=1)[0] for name in unique}
+    others = iter(palette(len(unique)).tolist())
+    taken: dict[str, int] = {}
+    colours: dict[str, Colour] = {}
+    for name in sorted(unique, key=lambda name: name != families[name]):  # the plain name has the plain colour
+        family = families[name]
+        if family in SOLVERS:
+            shade = taken[family] = taken.get(family, -1) + 1
+            colours[name] = _shaded(SOLVERS[family], SHADES[shade % len(SHADES)])
+    for name in unique:
+        if name not in colours:
+            red, green, blue = next(others)
+            colours[name] = red, green, blue
+    return {name: colours[name] for name in unique}
+
+
+def _shaded(colour: str, lightness: float) -> Colour:
+    """Return a colour that is darker (below 1) or lighter (above 1)."""
+    red, green, blue = (
+        channel * lightness if lightness <= 1 else 1 - (1 - channel) * (2 - lightness) for channel in to_rgb(colour)
+    )
+    return red, green, blue
+
+
 def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     """Return an empty figure with one pair of axes."""
     figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
@@ -54,7 +101,26 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def check_format(file: str | Path | None) -> None:
+def open_axes(axes: Axes, x_label: str, y_label: str, title: str) -> None:
+    """Give axes a grid, labels and a title, and remove the frame above and on the right."""
+    axes.set_xlabel(x_label, color=INK)
+    axes.set_ylabel(y_label, color=INK)
+    axes.grid(color="#eceff2", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.set_title(title, color=INK, fontsize=10)
+
+
+def log_axis(axes: Axes) -> None:
+    """Make the x axis logarithmic, with plain numbers: 1, 2, 5, 10, …"""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def check_format(file: str | PathLike[str] | None) -> None:
     """Raise for a file ending that is not supported, before anything is drawn."""
     if file is not None and Path(file).suffix.lower() not in FORMATS:
         raise NdsError(f"{file}: pictures are written as {', '.join(FORMATS)}, not as '{Path(file).suffix}'")
@@ -68,10 +134,11 @@ def to_svg(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
-def write(figure: Figure, file: str | Path) -> None:
+def write(figure: Figure, file: str | PathLike[str]) -> None:
     """Write the figure in the format of the file's ending, completely or not at all."""
     kind = Path(file).suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     picture = io.BytesIO()
-    figure.savefig(picture, format=kind, metadata=undated)
+    with matplotlib.rc_context({"pdf.fonttype": 42}):  # TrueType: publishers refuse the default, Type 3
+        figure.savefig(picture, format=kind, metadata=undated)
     write_atomic(file, picture.getvalue())

@@ -7,7 +7,7 @@ people, `formats` as Markdown, HTML, LaTeX and CSV.
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndsvrp.bench.report import tables
 from ndsvrp.bench.report.curves import Curve, Integral, Profile, SizeLine, curves, integrals, profiles, size_lines
@@ -17,6 +17,9 @@ from ndsvrp.bench.report.series import Results, sort_rows
 from ndsvrp.bench.report.summaries import Comparison, Line, compare, summarise, without_baseline
 from ndsvrp.bench.rows import Row
 from ndsvrp.errors import NdsError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["FORMATS", "Report", "check_format", "make_report"]
 
@@ -54,10 +57,21 @@ class Report:
         if suffix == ".tex":
             return to_latex(self.tables)
         if suffix == ".html":
-            from ndsvrp.bench.report.pictures import draw  # matplotlib takes long to load
+            from ndsvrp.bench.report.pictures import address  # matplotlib takes long to load
 
-            return to_html(self.tables, draw(self.results.solvers, self.curves, self.profiles, self.sizes))
+            return to_html(self.tables, ((title, address(figure)) for title, figure in self._draw()))
         return to_markdown(self.tables)
+
+    def write_pictures(self, folder: Path) -> list[Path]:
+        """Write the curves, profiles and gaps against sizes as PDF and PNG. Return the files."""
+        from ndsvrp.bench.report.pictures import write_pictures
+
+        return write_pictures(self._draw(), folder)
+
+    def _draw(self) -> "Iterator[tuple[str, Figure]]":
+        from ndsvrp.bench.report.pictures import draw
+
+        return draw(self.results.solvers, self.curves, self.profiles, self.sizes)
 
     def brief(self) -> str:
         """Return the results and the comparison as Markdown."""

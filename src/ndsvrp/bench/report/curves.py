@@ -8,7 +8,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from statistics import fmean
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from ndsvrp.bench.report.series import Instance, Results, Series
 from ndsvrp.bench.report.statistics import EQUAL, gap, mean, primal_integral, standard_error
 from ndsvrp.bench.rows import Row
+from ndsvrp.metric import Floats
 
 POINTS = 120  # of a curve
 DECADES = 3  # of time that a curve shows at most
@@ -84,29 +84,38 @@ def _curve(results: Results, series: Series, shared: Sequence[Instance]) -> Curv
     traced = _traced(series)
     runs = {instance: traced[instance] for instance in shared}
     first = max(row["trace"][0][0] for rows in runs.values() for row in rows)
-    start = min(series.budget, max(first, series.budget / 10**DECADES))  # from when on every run has a solution
-    times = [float(time) for time in np.geomspace(start, series.budget, POINTS)]
-    gaps = [
-        fmean(
-            fmean(gap(_cost_at(row, time), results.best[series.set, instance]) for row in rows)
-            for instance, rows in runs.items()
-        )
-        for time in times
-    ]
-    return Curve(series.set, series.budget, series.solver, len(runs), tuple(times), tuple(gaps))
+    end = series.budget
+    if series.ends_by_iterations:
+        end = min(end, max(max(row["seconds"], row["trace"][-1][0]) for rows in runs.values() for row in rows))
+    start = min(end, max(first, end / 10**DECADES))  # from when on every run has a solution
+    times = np.geomspace(start, end, POINTS)
+    gaps = np.array([_gaps_at(times, rows, results.best[series.set, instance]) for instance, rows in runs.items()])
+    means = tuple(fmean(column) for column in gaps.T.tolist())
+    return Curve(series.set, series.budget, series.solver, len(runs), tuple(times.tolist()), means)
 
 
-def _cost_at(row: Row, time: float) -> float:
-    trace = row["trace"]
-    position = bisect_right(trace, time * (1 + 1e-12), key=itemgetter(0))
-    return float(trace[max(position, 1) - 1][1])
+def _gaps_at(times: Floats, rows: Sequence[Row], best: float) -> Floats:
+    """Return the gap of an instance at each time, a mean over its seeds."""
+    gaps = []
+    for row in rows:
+        trace = np.asarray(row["trace"], float)
+        found = np.searchsorted(trace[:, 0], times * (1 + 1e-12), side="right")
+        gaps.append(_gaps(trace[np.maximum(found, 1) - 1, 1], best))
+    return gaps[0] if len(gaps) == 1 else np.array([fmean(values) for values in zip(*gaps, strict=True)])
+
+
+def _gaps(costs: Floats, best: float) -> Floats:
+    """Return `gap` of each cost."""
+    if best == 0:
+        return np.array([gap(cost, best) for cost in costs.tolist()])
+    return 100.0 * (costs - best) / best
 
 
 def integrals(results: Results) -> list[Integral]:
-    """Return the primal integrals of all series with a trace."""
+    """Return the primal integrals of all series with a trace that ended by their time limit."""
     found = []
     for every in results.sets.values():
-        for each in every:
+        for each in (each for each in every if not each.ends_by_iterations):
             values = [
                 fmean(primal_integral(row["trace"], results.best[each.set, instance], each.budget) for row in rows)
                 for instance, rows in _traced(each).items()

@@ -1,27 +1,31 @@
-"""The pictures of a report, as addresses that a page can embed. A solver has the same colour in all of them."""
+"""The pictures of a report. A solver has the same colour in all of them."""
 
 import base64
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndsvrp.bench.report.curves import Curve, Profile, SizeLine
+from ndsvrp.bench.report.statistics import WORST_GAP
 from ndsvrp.plot.lines import PlotLine, plot_lines
-from ndsvrp.plot.style import to_svg
-from ndsvrp.text import printable
+from ndsvrp.plot.style import Colour, solver_colours, to_svg, write
+from ndsvrp.text import amount, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LATE = 0.02  # share of the time limit from which on a curve determines the height of its picture
+FILES = (".pdf", ".png")  # of every picture: for print, and for a page
+LATE = (0.02, 0.05, 0.1, 0.2, 0.5)  # shares of a time limit from which on curves determine the height of a picture
 
 
 def draw(
     solvers: Sequence[str], curves: Sequence[Curve], profiles: Sequence[Profile], sizes: Sequence[SizeLine]
-) -> Iterator[tuple[str, str]]:
-    """Draw a picture per set and kind. Return titles and `data:` addresses."""
-    colour = {solver: number for number, solver in enumerate(solvers)}
+) -> "Iterator[tuple[str, Figure]]":
+    """Draw a picture per set and kind, and return it with its title."""
+    colour = solver_colours(solvers)
     for name, group in groupby(curves, key=lambda curve: curve.set):
         of_set = list(group)
         dash = _dashes(curve.budget for curve in of_set)
@@ -29,15 +33,13 @@ def draw(
             PlotLine(_label(curve), curve.seconds, curve.gaps, colour[curve.solver], dash[curve.budget])
             for curve in of_set
         ]
-        late = [g for c in of_set for t, g in zip(c.seconds, c.gaps, strict=True) if t >= LATE * c.budget]
-        highest = max(filter(math.isfinite, late), default=0.0)
         figure = plot_lines(
-            lines, title=printable(f"{name}, mean over {of_set[0].instances} instances"), x_label="seconds",
-            y_label="gap to best, %", log_x=True, steps=True, top=1.1 * highest if highest > 0 else None,
+            lines, title=printable(f"{name}, mean over {amount(of_set[0].instances, 'instance')}"), x_label="seconds",
+            y_label="gap to best, %", log_x=True, steps=True, top=_height(of_set),
         )  # fmt: skip
-        yield f"Gap over time: {name}", _address(figure)
+        yield f"Gap over time: {name}", figure
     for name, profile_group in groupby(profiles, key=lambda profile: profile.set):
-        yield f"Performance profile: {name}", _address(_profile_picture(name, list(profile_group), colour))
+        yield f"Performance profile: {name}", _profile_picture(name, list(profile_group), colour)
     for family, size_group in groupby(sorted(sizes, key=lambda line: line.family), key=lambda line: line.family):
         lines = [
             PlotLine(printable(line.solver), [float(size) for size in line.sizes], line.gaps, colour[line.solver])
@@ -46,10 +48,21 @@ def draw(
         figure = plot_lines(
             lines, title=printable(family), x_label="customers", y_label="gap to best, %", log_x=True, markers=True
         )
-        yield f"Gap against size: {family}", _address(figure)
+        yield f"Gap against size: {family}", figure
 
 
-def _profile_picture(name: str, profiles: Sequence[Profile], colour: dict[str, int]) -> "Figure":
+def _height(curves: Sequence[Curve]) -> float | None:
+    """Return where the y axis ends: above what all curves show early, but without the gaps of first solutions."""
+    highest = 0.0
+    for share in LATE:
+        late = [g for c in curves for t, g in zip(c.seconds, c.gaps, strict=True) if t >= share * c.seconds[-1]]
+        highest = max(filter(math.isfinite, late), default=0.0)
+        if highest <= WORST_GAP:
+            break
+    return 1.1 * highest if highest > 0 else None
+
+
+def _profile_picture(name: str, profiles: Sequence[Profile], colour: Mapping[str, Colour]) -> "Figure":
     finite = [gap for profile in profiles for gap in profile.gaps if math.isfinite(gap)]
     end = 1.05 * max(finite, default=0.0) or 1.0
     dash = _dashes(profile.budget for profile in profiles)
@@ -58,7 +71,7 @@ def _profile_picture(name: str, profiles: Sequence[Profile], colour: dict[str, i
         gaps = [0.0, *(max(0.0, gap) for gap in profile.gaps if math.isfinite(gap)), end]
         shares = [100 * profile.share(gap) for gap in gaps]
         lines.append(PlotLine(_label(profile), gaps, shares, colour[profile.solver], dash[profile.budget]))
-    title = printable(f"{name}, {len(profiles[0].gaps)} instances")
+    title = printable(f"{name}, {amount(len(profiles[0].gaps), 'instance')}")
     return plot_lines(lines, title=title, x_label="gap to best, %", y_label="share of instances, %", steps=True)
 
 
@@ -70,5 +83,20 @@ def _label(line: Curve | Profile) -> str:
     return printable(f"{line.solver}, {line.budget:g} s")
 
 
-def _address(figure: "Figure") -> str:
+def address(figure: "Figure") -> str:
+    """Return a picture as a `data:` address, which a page can embed."""
     return "data:image/svg+xml;base64," + base64.b64encode(to_svg(figure)).decode()
+
+
+def write_pictures(pictures: "Iterable[tuple[str, Figure]]", folder: Path) -> list[Path]:
+    """Write every picture into the folder as PDF and PNG, named after its title. Return the files."""
+    written: list[Path] = []
+    used: dict[str, int] = {}
+    for title, figure in pictures:
+        name = re.sub(r"[^\w.]+", "-", printable(title).lower()).strip("-")
+        used[name] = used.get(name, 0) + 1
+        name += f"-{used[name]}" if used[name] > 1 else ""
+        for suffix in FILES:
+            write(figure, folder / f"{name}{suffix}")
+            written.append(folder / f"{name}{suffix}")
+    return written

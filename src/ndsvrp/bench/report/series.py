@@ -57,6 +57,11 @@ class Series:
         """Whether the solver refused every instance."""
         return all("skipped" in row for row in self.runs)
 
+    @property
+    def ends_by_iterations(self) -> bool:
+        """Whether every run ended by its limit on iterations, before its time was over."""
+        return all(row.get("settings", {}).get("stopped") == "iterations" for row in self.runs)
+
     @cached_property
     def costs(self) -> dict[Instance, float]:
         """The cost of every solved instance, a mean over seeds."""
