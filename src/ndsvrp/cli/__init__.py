@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ndsvrp import __version__
-from ndsvrp.cli import bench, data, generate, inspect, models, settings, solve, train
+from ndsvrp.cli import bench, data, experiment, generate, inspect, models, settings, solve, train
 from ndsvrp.cli.formatting import say
 from ndsvrp.cli.interrupt import exit_on_sigterm
 from ndsvrp.cli.streams import unfailing_streams
@@ -105,6 +105,7 @@ app.command("generate")(generate.generate_command)
 app.command("models")(models.models_command)
 app.command("settings")(settings.settings_command)
 app.command("train")(train.train_command)
+app.command("experiment")(experiment.experiment_command)
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
 

@@ -8,7 +8,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogFormatter
 
-from ndsvrp.plot.style import INK, canvas, palette
+from ndsvrp.plot.style import INK, canvas, open_axes, palette
 
 DASHES = ("-", "--", ":", "-.")
 
@@ -53,12 +53,6 @@ def plot_lines(
         if top is not None:
             lowest = min([0.0, *(y for line in lines for y in line.y if math.isfinite(y))])
             axes.set_ylim(lowest - 0.03 * top, top)
-        axes.set_xlabel(x_label, color=INK)
-        axes.set_ylabel(y_label, color=INK)
-        axes.grid(color="#eceff2", linewidth=0.8)
-        axes.set_axisbelow(True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        open_axes(axes, x_label, y_label, title)
         axes.legend(frameon=False, fontsize=8, labelcolor=INK)
-        axes.set_title(title, color=INK, fontsize=10)
     return figure

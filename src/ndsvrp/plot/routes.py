@@ -34,7 +34,7 @@ def plot_routes(
         raise NdsError(unknown[0])
     points = problem.coordinates
     figure, axes = canvas(6.4, 6.4 * _height(points))
-    _draw(axes, points, _around(points, [route for route in solution.routes if route]), list(report.unserved))
+    draw_routes(axes, points, solution.routes, report.unserved)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.03)
     axes.set_title(_title(problem, solution, report, title), color=INK, fontsize=10)
@@ -43,9 +43,12 @@ def plot_routes(
     return figure
 
 
-def _draw(axes: Axes, points: Floats, routes: list[Route], unserved: list[int]) -> None:
-    """Draw routes, customers and depot; the label of each artist says what it shows."""
-    size, width = _sizes(len(points) - 1)
+def draw_routes(
+    axes: Axes, points: Floats, given: Sequence[Route], unserved: Sequence[int], scale: float = 1.0
+) -> None:
+    """Draw routes, customers and depot; the label of each artist says what it shows. `scale` is for small axes."""
+    routes = _around(points, [route for route in given if route])
+    size, width = (scale * each for each in _sizes(len(points) - 1))
     colours = palette(len(routes))
     stops = [c for route in routes for c in route]
     ends = [c for route in routes for c in (route[0], route[-1])]
@@ -61,8 +64,8 @@ def _draw(axes: Axes, points: Floats, routes: list[Route], unserved: list[int]) 
     lines("routes", [points[list(route)] for route in routes], colors=colours, linewidths=width, zorder=2)
     dots("served", stops, s=size, color=np.repeat(colours, [len(route) for route in routes], axis=0), zorder=3)
     hollow = {"facecolors": "none", "edgecolors": FAINT, "linewidths": 0.8 * width**0.5}
-    dots("unserved", unserved, s=1.3 * size, zorder=3, **hollow)
-    dots("depot", [0], s=64, marker="s", color=INK, edgecolors="white", linewidths=1, zorder=4)
+    dots("unserved", list(unserved), s=1.3 * size, zorder=3, **hollow)
+    dots("depot", [0], s=64 * scale, marker="s", color=INK, edgecolors="white", linewidths=1, zorder=4)
 
 
 def _around(points: Floats, routes: list[Route]) -> list[Route]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from ndsvrp.errors import NdsError
-from ndsvrp.plot.style import INK, canvas, check_format, palette, write
+from ndsvrp.plot.style import INK, canvas, check_format, open_axes, palette, write
 from ndsvrp.search.result import Result
 
 EARLIEST = 1e-3  # seconds: smallest value on a logarithmic axis
@@ -36,15 +36,9 @@ def plot_trace(
             seconds = [max(second, EARLIEST) for second in seconds]
         axes.step(seconds, costs, where="post", color=colour, linewidth=1.6, label=name)
     axes.set_xscale("log" if log_time else "linear")
-    axes.set_xlabel("seconds", color=INK)
-    axes.set_ylabel("cost", color=INK)
-    axes.grid(color="#eceff2", linewidth=0.8)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
     axes.legend(frameon=False, fontsize=8, labelcolor=INK)
     problems = {result.problem.name for _, result in named}
-    axes.set_title(title if title is not None else ", ".join(sorted(problems)[:3]), color=INK, fontsize=10)
+    open_axes(axes, "seconds", "cost", title if title is not None else ", ".join(sorted(problems)[:3]))
     if file is not None:
         write(figure, file)
     return figure
