@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ndsvrp.bench.instances import Case
 from ndsvrp.experiments import published
 from ndsvrp.experiments.context import Context, Findings
+from ndsvrp.experiments.ruins import WIDTH
 from ndsvrp.experiments.scales import MIDDLE, PROBLEMS
 from ndsvrp.experiments.searches import Limit, Series, search
 from ndsvrp.experiments.sets import validation_cases
@@ -46,7 +47,7 @@ def policy_vs_heuristic(context: Context) -> Findings:
 
     def series(problem: str, cases: list[Case]) -> list[Series]:
         model = _policy(context, problem, cases)
-        return [Series("DNN", model), Series("heuristic", model, "strings")]
+        return [Series("DNN", model), Series("heuristic", model, "strings", settings={"removals": WIDTH})]
 
     return _compare(context, series, _note(context))
 

@@ -36,7 +36,7 @@ def size(context: Context) -> Findings:
     for problem in PROBLEMS:
         middle = trained(context, reference(context, problem))
         for other in context.scale.sizes(*OTHERS):
-            cases = test_cases(context, problem, other)
+            cases = test_cases(context, problem, other, context.scale.table_tests)
             seconds = context.scale.short_share * SECONDS[other]
             columns[cases[0].set], first[cases[0].set] = (
                 f"{problem}{other}",

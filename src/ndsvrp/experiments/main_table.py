@@ -19,7 +19,7 @@ def main_table(context: Context) -> Findings:
     rows, reference = [], {}
     for problem in PROBLEMS:
         for size in context.scale.table_sizes:
-            cases = test_cases(context, problem, size)
+            cases = test_cases(context, problem, size, context.scale.table_tests)
             seconds = context.scale.share * SECONDS[size]
             model = policy(context, cases[0].load(), problem, size)
             solvers = [FIRST[problem], "sisr"]

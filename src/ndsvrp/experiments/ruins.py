@@ -11,7 +11,9 @@ from ndsvrp.ruin import Ruin, RuinRequest
 from ndsvrp.search.settings import Settings
 
 Numbers = npt.NDArray[Any]
-NEAREST = 100  #: neighbours whose routes may lose a string: more than enough for 15 customers
+AVERAGE = 15.0  #: customers of a set of strings, the M of the policy
+WIDTH = 64  #: columns for such a set, which is random; longer ones are cut
+NEAREST = 100  #: neighbours whose routes may lose a string
 DEFAULTS = Settings()
 
 
@@ -41,11 +43,10 @@ class ShuffledPolicy(Ruin):
 
 
 class StringSets(Ruin):
-    """SISRs' string removal in place of the policy: K sets of M customers, drawn from the solution before K steps.
+    """SISRs' string removal in place of the policy: K sets of customers, drawn from the solution before the K steps.
 
-    Adjacent strings (Christiaens & Vanden Berghe 2020) are drawn around a random customer, from one route after the
-    other, until there are M customers; the last string is cut. Unserved customers that are nearer than a route's are
-    removed too.
+    Each set has adjacent strings around a random customer (Christiaens & Vanden Berghe 2020, equations 5 to 9), with
+    AVERAGE customers on average. Unserved customers that are nearer than the route of a string are removed too.
     """
 
     batched = True
@@ -74,40 +75,39 @@ def nearest(problem: Problem) -> Ints:
     return np.argsort(lengths, axis=1, kind="stable")[:, : min(problem.customers, NEAREST)].astype(np.int32)
 
 
-def string_sets(
-    previous: Numbers, route: Numbers, around: Ints, removals: int, random: np.random.Generator
-) -> Ints:  # fmt: skip
-    """Return (chains, K, removals) int32: sets of customers, each of adjacent strings.
+def string_sets(previous: Numbers, route: Numbers, around: Ints, width: int, random: np.random.Generator) -> Ints:
+    """Return (chains, K, width) int32: sets of customers, each of adjacent strings; zeros at the end stand for none.
 
     previous, route: (chains, N+1) of the solutions, as in `View`; around: (chains, K, L) a seed customer and those
     around it, see `nearest`.
     """
     chains, count, columns = around.shape
-    customers = previous.shape[1] - 1
     solutions = _Solutions(previous, route)
-    shift = np.repeat(np.arange(chains) * customers, count)
+    shift = np.repeat(np.arange(chains) * (previous.shape[1] - 1), count)
     around = around.reshape(-1, columns) + shift[:, None]
     routes, lines = solutions.route[around], np.arange(chains * count)
     longest = np.repeat(np.minimum(float(DEFAULTS.string_longest), solutions.mean), count)
-    out, filled = np.zeros((len(lines), removals), np.int32), np.zeros(len(lines), np.int64)
+    left = np.maximum(1, (1 + random.random(len(lines)) * (4 * AVERAGE / (1 + longest) - 1)).astype(int))  # strings
+    out, filled = np.zeros((len(lines), width), np.int64), np.zeros(len(lines), np.int64)
     is_open = routes >= 0  # of a route without a string so far
-    unserved, reach = _unserved_first(routes, removals), np.zeros(len(lines), np.int64)
+    unserved, reach = _unserved_first(routes, int(AVERAGE)), np.zeros(len(lines), np.int64)
     while True:
         anchor = np.argmax(is_open, axis=1)
-        active = (filled < removals) & is_open[lines, anchor]
+        found = is_open[lines, anchor]
+        active = left > 0
+        until = np.where(found, anchor, columns)
+        for column in unserved.T:  # those nearer than the next string, in their order
+            nearby = around[lines, np.minimum(column, columns - 1)]
+            _put(out, filled, nearby, active & (column >= reach) & (column < until))
+        active &= found
         if not active.any():
             break
-        for column in unserved.T:  # those before the anchor, in their order
-            nearby = around[lines, np.minimum(column, columns - 1)]
-            _put(out, filled, nearby, active & (column >= reach) & (column < anchor))
-        reach = np.where(active, anchor, reach)
+        reach, left = np.where(active, anchor, columns), left - 1
         chosen = routes[lines, anchor]
         for customer in solutions.strings(around[lines, anchor], np.maximum(chosen, 0), longest, random).T:
             _put(out, filled, customer, active & (customer > 0))
         is_open &= routes != chosen[:, None]
-    for line in np.flatnonzero(filled < removals):  # too few customers in routes nearby
-        _fill(out[line], int(filled[line]), around[line], random.permutation(customers) + 1 + shift[line])
-    return (out - shift[:, None].astype(np.int32)).reshape(chains, count, removals)
+    return np.where(out > 0, out - shift[:, None], 0).astype(np.int32).reshape(chains, count, width)
 
 
 class _Solutions:
@@ -161,15 +161,8 @@ def _unserved_first(routes: Numbers, most: int) -> Numbers:
     return np.sort(columns, axis=1)[:, :most] if (routes < 0).any() else columns[:, :0]
 
 
-def _put(out: Ints, filled: Numbers, customers: Numbers, wanted: Numbers) -> None:
+def _put(out: Numbers, filled: Numbers, customers: Numbers, wanted: Numbers) -> None:
     """Append a customer to each wanted line that has room."""
     lines = np.flatnonzero(wanted & (filled < out.shape[1]))
     out[lines, filled[lines]] = customers[lines]
     filled[lines] += 1
-
-
-def _fill(row: Ints, filled: int, around: Numbers, others: Numbers) -> None:
-    """Add the nearest customers that are not removed yet, then others."""
-    nearby = np.concatenate([around, others])
-    new = nearby[~np.isin(nearby, row[:filled])]
-    row[filled:] = new[np.sort(np.unique(new, return_index=True)[1])][: len(row) - filled]

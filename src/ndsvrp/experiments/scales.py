@@ -48,6 +48,7 @@ class Scale:
     growing: tuple[int, ...]  #: customers of scalability
     training: ShortTraining | None  #: None: the paper's configurations
     settings: Mapping[str, Any] = field(default_factory=dict)  #: changes of the preset
+    table_tests: int | None = None  #: test instances of the main table and of generalization-size; None: all
     threads: int | None = None  #: cores of our searches and trainings on a CPU, unless given; None: all
 
     def sizes(self, *wanted: int) -> list[int]:
@@ -113,7 +114,7 @@ SMOKE = Scale(
         ),
         validation=Validation(every=1, states=2, search_instances=1, search_iterations=1, search_chains=1),
     ),
-    settings={"chains": 2, "rollouts": 8, "removals": 5, "orders": 2}, threads=1,
+    settings={"chains": 2, "rollouts": 8, "removals": 5, "orders": 2}, table_tests=1, threads=1,
 )  # fmt: skip
 
 SCALES = {scale.name: scale for scale in (SMOKE, SMALL, PAPER)}
