@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from ndsvrp import generate, solve
@@ -161,7 +162,12 @@ def drawn(request):
     view = engine.view(state)
     random = np.random.default_rng(1)
     around = nearest(problem)[random.integers(1, 121, (2, 400))]
-    return problem, view, around, string_sets(view.previous, view.route, around, 64, random)
+    return problem, view, around, strings_of(view, around, random)
+
+
+def strings_of(view, around, random):
+    arrays = (torch.as_tensor(part).long() for part in (view.previous, view.route, around))
+    return string_sets(*arrays, 64, random).numpy()
 
 
 def test_string_sets(drawn) -> None:
@@ -190,7 +196,7 @@ def test_strings_of_a_seed_are_the_same(drawn) -> None:
     _, view, around, sets = drawn
     random = np.random.default_rng(1)
     random.integers(1, 121, (2, 400))
-    assert np.array_equal(string_sets(view.previous, view.route, around, 64, random), sets)
+    assert np.array_equal(strings_of(view, around, random), sets)
 
 
 def test_string_sets_in_a_search() -> None:

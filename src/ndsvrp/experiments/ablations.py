@@ -98,5 +98,4 @@ def _note(context: Context, each: str = "") -> str:
         return "Policies are trained for 1,000 epochs by the paper's configurations"
     if not each:
         return "The policy is the model of the package, unless one is given"
-    long = f"for {short.seconds:g} s" if short.seconds else f"on {short.recipe.instances} instances"
-    return f"Policies are trained {long} each, on the three problems together"
+    return f"Policies are {short.note}, of the three problems together"

@@ -32,7 +32,7 @@ def training_curves(context: Context) -> Findings:
     """Train for every problem and size."""
     rows: list[Row] = []
     for problem in PROBLEMS:
-        for size in context.scale.sizes():
+        for size in context.scale.trained_sizes:
             rows += _points(context, reference(context, problem, size), problem, size, POLICY)
     return Findings([_table(context, rows, POLICY)], {"": _picture(rows)})
 
@@ -86,7 +86,7 @@ def _table(context: Context, rows: list[Row], first: str) -> Table:
     if context.scale.training is None:
         notes.append("One policy per problem, by the paper's configurations")
     else:
-        notes.append("A policy learns the three problems together, for a much shorter time than the paper's")
+        notes.append(f"Policies are {context.scale.training.note}, of the three problems together")
     notes.append("The paper shows curves without a table")
     return Table(
         "Results", tuple(heads[i] for i in used), tuple(i > 1 for i in used),

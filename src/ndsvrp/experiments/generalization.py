@@ -19,11 +19,11 @@ def distribution(context: Context) -> Findings:
     rows, columns = [], {}
     seconds = context.scale.short_share * SECONDS[MIDDLE]
     mixed = trained(context, Training("cvrp", distribution=MIXED))
-    for name in DISTRIBUTIONS:
-        cases = distribution_cases(context, name)
+    sets = {name: distribution_cases(context, name) for name in DISTRIBUTIONS}
+    rows += baselines(context, list(sets.values()), ["hgs", "sisr"], [seconds])
+    for name, cases in sets.items():
         columns[cases[0].set] = name
         own = trained(context, Training("cvrp", distribution=name))
-        rows += baselines(context, cases, ["hgs", "sisr"], [seconds])
         for series in (Series(OOD, mixed), Series(ID, own)):
             rows += search(context, cases, series, [Limit(seconds)])
     first = dict.fromkeys(columns, reference_of(context, ["hgs", "sisr"], ID))
@@ -33,17 +33,14 @@ def distribution(context: Context) -> Findings:
 def size(context: Context) -> Findings:
     """A policy for 500 customers on other sizes, beside policies for these sizes."""
     rows, columns, first = [], {}, {}
-    for problem in PROBLEMS:
-        middle = trained(context, reference(context, problem))
-        for other in context.scale.sizes(*OTHERS):
-            cases = test_cases(context, problem, other, context.scale.table_tests)
-            seconds = context.scale.short_share * SECONDS[other]
-            columns[cases[0].set], first[cases[0].set] = (
-                f"{problem}{other}",
-                reference_of(context, [FIRST[problem]], ID),
-            )
-            own = trained(context, reference(context, problem, other))
-            rows += baselines(context, cases, [FIRST[problem]], [seconds])
+    for other in [each for each in OTHERS if each in context.scale.trained_sizes]:
+        seconds, tests = context.scale.short_share * SECONDS[other], context.scale.table_tests
+        sets = {problem: test_cases(context, problem, other, tests) for problem in PROBLEMS}
+        rows += baselines(context, list(sets.values()), list(dict.fromkeys(FIRST.values())), [seconds])
+        for problem, cases in sets.items():
+            columns[cases[0].set] = f"{problem}{other}"
+            first[cases[0].set] = reference_of(context, [FIRST[problem]], ID)
+            own, middle = (trained(context, reference(context, problem, at)) for at in (other, MIDDLE))
             for series in (Series(ID, own), Series(OOD, middle)):
                 rows += search(context, cases, series, [Limit(seconds)])
     return _findings(context, summarise(rows, first), columns, first)
@@ -53,8 +50,7 @@ def _findings(context: Context, lines: list[Line], columns: dict[str, str], firs
     share, short = context.scale.short_share, context.scale.training
     notes = [f"Limits are {100 * share:g}% of the paper's seconds; HGS, PyVRP and SISRs have one core"]
     if short is not None:
-        long = f"for {short.seconds:g} s" if short.seconds else f"on {short.recipe.instances} instances"
-        notes.append(f"Policies are trained {long} each")
+        notes.append(f"Policies are {short.note}")
     table = cost_table(context.name, lines, columns, first, notes)
     panels = [
         DotPanel(name, [

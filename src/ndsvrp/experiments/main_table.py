@@ -2,7 +2,7 @@
 
 from ndsvrp.bench.report import make_report
 from ndsvrp.bench.report import tables as report_tables
-from ndsvrp.experiments.context import Context, Findings
+from ndsvrp.experiments.context import BASELINES, Context, Findings
 from ndsvrp.experiments.scales import PROBLEMS, SECONDS
 from ndsvrp.experiments.searches import Limit, Series, baselines, reference_of, search
 from ndsvrp.experiments.sets import test_cases
@@ -16,19 +16,24 @@ OURS = "NDS"
 
 def main_table(context: Context) -> Findings:
     """Run NDS, SISRs and HGS (CVRP) or PyVRP for the same seconds; others on one core."""
-    rows, reference = [], {}
-    for problem in PROBLEMS:
-        for size in context.scale.table_sizes:
-            cases = test_cases(context, problem, size, context.scale.table_tests)
-            seconds = context.scale.share * SECONDS[size]
-            model = policy(context, cases[0].load(), problem, size)
-            solvers = [FIRST[problem], "sisr"]
-            rows += baselines(context, cases, solvers, [seconds])
-            rows += search(context, cases, Series(OURS, model), [Limit(seconds)])
-            reference[cases[0].set] = reference_of(context, solvers, OURS)
+    rows, scale = [], context.scale
+    sets = {
+        (problem, size): test_cases(context, problem, size, scale.table_tests)
+        for problem in PROBLEMS
+        for size in scale.table_sizes
+    }
+    for size in scale.table_sizes:
+        of_size = [sets[problem, size] for problem in PROBLEMS]
+        rows += baselines(context, of_size, BASELINES, [scale.share * SECONDS[size]])
+    for (problem, size), cases in sets.items():
+        model = policy(context, cases[0].load(), problem, size)
+        rows += search(context, cases, Series(OURS, model), [Limit(scale.share * SECONDS[size])])
+    reference = {
+        cases[0].set: reference_of(context, [FIRST[problem], "sisr"], OURS) for (problem, _), cases in sets.items()
+    }
     lines = summarise(rows, reference)
     notes = [
-        f"Limits are {100 * context.scale.share:g}% of the paper's {', '.join(f'{s:g}' for s in SECONDS.values())} s; "
+        f"Limits are {100 * scale.share:g}% of the paper's {', '.join(f'{s:g}' for s in SECONDS.values())} s; "
         "HGS, PyVRP and SISRs have one core",
     ]
     table = cost_table(context.name, lines, {}, reference, notes)
@@ -41,6 +46,6 @@ def main_table(context: Context) -> Findings:
     figure = plot_dot_panels(
         panels,
         x_label="difference to HGS or PyVRP, %",
-        columns=len(context.scale.table_sizes) if len(panels) > len(PROBLEMS) else len(PROBLEMS),
+        columns=len(scale.table_sizes) if len(panels) > len(PROBLEMS) else len(PROBLEMS),
     )
     return Findings([table, *beside], {"": figure})

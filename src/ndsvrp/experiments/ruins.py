@@ -3,18 +3,20 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from ndsvrp.engine.base import Ints
+from ndsvrp.policy.rollout import torch_threads
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest
 from ndsvrp.search.settings import Settings
 
-Numbers = npt.NDArray[Any]
 AVERAGE = 15.0  #: customers of a set of strings, the M of the policy
 WIDTH = 64  #: columns for such a set, which is random; longer ones are cut
 NEAREST = 100  #: neighbours whose routes may lose a string
 DEFAULTS = Settings()
+STAY = 5  #: customers of a split string that stay, at most; more are as good as never drawn
 
 
 class ShuffledPolicy(Ruin):
@@ -31,8 +33,6 @@ class ShuffledPolicy(Ruin):
         removed = self.policy(request)
         if isinstance(removed, np.ndarray):
             return np.asarray(request.random.permuted(removed, axis=-1))
-        import torch
-
         generator = torch.Generator(removed.device).manual_seed(int(request.random.integers(1 << 62)))
         order = torch.rand(removed.shape, generator=generator, device=removed.device).argsort(dim=-1)
         return removed.gather(-1, order)
@@ -49,21 +49,26 @@ class StringSets(Ruin):
     AVERAGE customers on average. Unserved customers that are nearer than the route of a string are removed too.
     """
 
+    on_device = True
     batched = True
 
     def __init__(self) -> None:
         self._problems: tuple[Problem, ...] = ()
-        self._near: list[Ints] = []
+        self._near = torch.empty(0)
 
-    def __call__(self, request: RuinRequest) -> Ints:
-        """Return (chains, K, M) int32 customers."""
+    def __call__(self, request: RuinRequest) -> Any:
+        """Return (chains, K, M) int32 customers, as a tensor on the GPU if the view is one, else an array."""
+        previous, route = (torch.as_tensor(request.view[part]).long() for part in (0, 2))
+        device, chains = previous.device, len(previous)
         if self._problems != request.problems:
-            self._problems, self._near = request.problems, [nearest(problem) for problem in request.problems]
-        chains = len(request.coordinates) // len(request.problems)
-        seeds = request.random.integers(1, request.problem.customers + 1, (len(request.coordinates), request.rollouts))
-        around = np.stack([self._near[chain // chains][row] for chain, row in enumerate(seeds)])
-        previous, route = (np.asarray(part) for part in (request.view.previous, request.view.route))
-        return string_sets(previous, route, around, request.removals, request.random)
+            self._problems = request.problems
+            self._near = torch.as_tensor(np.stack([nearest(problem) for problem in request.problems]), device=device)
+        seeds = request.random.integers(1, request.problem.customers + 1, (chains, request.rollouts))
+        problem = torch.arange(chains, device=device) // (chains // len(request.problems))
+        around = self._near[problem[:, None], torch.as_tensor(seeds, device=device)].long()
+        with torch_threads(request.threads):
+            sets = string_sets(previous, route, around, request.removals, request.random)
+        return sets if isinstance(request.view[0], Tensor) else sets.numpy()
 
 
 def nearest(problem: Problem) -> Ints:
@@ -75,39 +80,53 @@ def nearest(problem: Problem) -> Ints:
     return np.argsort(lengths, axis=1, kind="stable")[:, : min(problem.customers, NEAREST)].astype(np.int32)
 
 
-def string_sets(previous: Numbers, route: Numbers, around: Ints, width: int, random: np.random.Generator) -> Ints:
+def string_sets(previous: Tensor, route: Tensor, around: Tensor, width: int, random: np.random.Generator) -> Tensor:
     """Return (chains, K, width) int32: sets of customers, each of adjacent strings; zeros at the end stand for none.
 
     previous, route: (chains, N+1) of the solutions, as in `View`; around: (chains, K, L) a seed customer and those
-    around it, see `nearest`.
+    around it, see `nearest`. All are int64. Random numbers are the same on every device.
     """
     chains, count, columns = around.shape
+    device, lines = around.device, torch.arange(chains * count, device=around.device)
+
+    def uniform(rows: int) -> Tensor:
+        return torch.as_tensor(random.random((rows, len(lines))), device=device)
+
     solutions = _Solutions(previous, route)
-    shift = np.repeat(np.arange(chains) * (previous.shape[1] - 1), count)
+    shift = (torch.arange(chains, device=device) * (previous.shape[1] - 1)).repeat_interleave(count)
     around = around.reshape(-1, columns) + shift[:, None]
-    routes, lines = solutions.route[around], np.arange(chains * count)
-    longest = np.repeat(np.minimum(float(DEFAULTS.string_longest), solutions.mean), count)
-    left = np.maximum(1, (1 + random.random(len(lines)) * (4 * AVERAGE / (1 + longest) - 1)).astype(int))  # strings
-    out, filled = np.zeros((len(lines), width), np.int64), np.zeros(len(lines), np.int64)
+    routes = solutions.route[around]
+    longest = solutions.mean.clamp(max=float(DEFAULTS.string_longest)).repeat_interleave(count)
+    left = (1 + uniform(1)[0] * (4 * AVERAGE / (1 + longest) - 1)).long().clamp(min=1)  # strings
+    out = torch.zeros((len(lines), width), dtype=torch.int64, device=device)
+    filled = torch.zeros_like(lines)
+
+    def put(customers: Tensor, wanted: Tensor) -> None:
+        """Append a customer to each wanted line that has room."""
+        wanted = wanted & (filled < width)
+        at = filled.clamp(max=width - 1)
+        out[lines, at] = torch.where(wanted, customers, out[lines, at])
+        filled.add_(wanted)
+
     is_open = routes >= 0  # of a route without a string so far
-    unserved, reach = _unserved_first(routes, int(AVERAGE)), np.zeros(len(lines), np.int64)
+    unserved = _first_unserved(routes, int(AVERAGE))
+    reach = torch.zeros_like(lines)
     while True:
-        anchor = np.argmax(is_open, axis=1)
-        found = is_open[lines, anchor]
-        active = left > 0
-        until = np.where(found, anchor, columns)
+        anchor = is_open.byte().argmax(dim=1)
+        found, active = is_open[lines, anchor], left > 0
+        until = torch.where(found, anchor, columns)
         for column in unserved.T:  # those nearer than the next string, in their order
-            nearby = around[lines, np.minimum(column, columns - 1)]
-            _put(out, filled, nearby, active & (column >= reach) & (column < until))
+            put(around[lines, column.clamp(max=columns - 1)], active & (column >= reach) & (column < until))
         active &= found
-        if not active.any():
+        if not bool(active.any()):
             break
-        reach, left = np.where(active, anchor, columns), left - 1
+        reach, left = torch.where(active, anchor, columns), left - 1
         chosen = routes[lines, anchor]
-        for customer in solutions.strings(around[lines, anchor], np.maximum(chosen, 0), longest, random).T:
-            _put(out, filled, customer, active & (customer > 0))
+        for customer in solutions.strings(around[lines, anchor], chosen.clamp(min=0), longest, uniform(5)).T:
+            put(customer, active & (customer > 0))
         is_open &= routes != chosen[:, None]
-    return np.where(out > 0, out - shift[:, None], 0).astype(np.int32).reshape(chains, count, width)
+    sets = torch.where(out > 0, out - shift[:, None], 0)
+    return sets.int().reshape(chains, count, width)
 
 
 class _Solutions:
@@ -116,53 +135,52 @@ class _Solutions:
     Customer i of chain c has the number c N + i, route r the number c N + r.
     """
 
-    def __init__(self, previous: Numbers, route: Numbers) -> None:
-        chains, customers = previous.shape[0], previous.shape[1] - 1
-        shift = np.arange(chains)[:, None] * customers
-        self.route = np.append(-1, np.where(route[:, 1:] < 0, -1, route[:, 1:] + shift))
-        self.stop = _ranks(np.append(0, np.where(previous[:, 1:] == 0, 0, previous[:, 1:] + shift)))
-        served = np.flatnonzero(self.route >= 0)
-        self.sequence = served[np.lexsort((self.stop[served], self.route[served]))]
-        self.size = np.bincount(self.route[served], minlength=chains * customers)
-        self.first = np.cumsum(self.size) - self.size
-        sizes = self.size.reshape(chains, customers)
-        self.mean = sizes.sum(axis=1) / np.maximum(1, np.count_nonzero(sizes, axis=1))
+    def __init__(self, previous: Tensor, route: Tensor) -> None:
+        chains, customers = len(previous), previous.shape[1] - 1
+        shift = torch.arange(chains, device=route.device)[:, None] * customers
+        before = torch.where(previous[:, 1:] == 0, 0, previous[:, 1:] + shift).flatten()
+        of_route = torch.where(route[:, 1:] < 0, -1, route[:, 1:] + shift).flatten()
+        self.route = torch.cat([of_route.new_full((1,), -1), of_route])
+        self.stop = _ranks(torch.cat([before.new_zeros(1), before]))
+        served = self.route >= 0
+        last = chains * customers  # a number beyond all routes
+        order = torch.where(served, self.route, last) * (customers + 1) + self.stop
+        self.sequence = torch.argsort(order)  # unserved customers and the depot come last
+        self.size = torch.zeros(last, dtype=torch.int64, device=route.device)
+        self.size.scatter_add_(0, self.route.clamp(min=0), served.long())
+        self.first = self.size.cumsum(0) - self.size
+        sizes = self.size.view(chains, customers)
+        self.mean = sizes.sum(dim=1).double() / sizes.count_nonzero(dim=1).clamp(min=1)
 
-    def strings(self, anchor: Numbers, route: Numbers, longest: Numbers, random: np.random.Generator) -> Numbers:
+    def strings(self, anchor: Tensor, route: Tensor, longest: Tensor, uniform: Tensor) -> Tensor:
         """Return (K, columns) customers of a string around each anchor; 0 where there is none."""
-        lines, size = len(anchor), self.size[route]
-        draw = random.random((5, lines))
-        length = np.minimum(size, (1 + draw[0] * np.minimum(size, longest)).astype(int))
-        splits = (length > 1) & (length < size) & (draw[1] < DEFAULTS.string_split)
-        more = (np.log(np.maximum(draw[2], 1e-300)) / np.log(DEFAULTS.string_depth)).astype(int)
-        kept = np.where(splits, np.minimum(1 + more, size - length), 0)  # customers in the middle that stay
-        skip = 1 + (draw[3] * (length - 1)).astype(int)  # removed before them
-        span = length + kept
-        stop = self.stop[anchor]
-        low, high = np.maximum(0, stop - span + 1), np.minimum(stop, size - span)
-        start = low + (draw[4] * (high - low + 1)).astype(int)
-        column = np.arange(int(span.max(initial=0)))
-        inside = (column < span[:, None]) & ~((column >= skip[:, None]) & (column < (skip + kept)[:, None]))
-        at = np.minimum((self.first[route] + start)[:, None] + column, len(self.sequence) - 1)
-        return np.asarray(np.where(inside, self.sequence[at], 0))
+        size = self.size[route]
+        length = torch.minimum(size, (1 + uniform[0] * torch.minimum(size, longest)).long())
+        splits = (length > 1) & (length < size) & (uniform[1] < DEFAULTS.string_split)
+        depth = float(np.log(max(DEFAULTS.string_depth, 1e-300)))
+        more = (uniform[2].clamp(min=1e-300).log() / depth).long()
+        kept = torch.where(splits, torch.minimum((1 + more).clamp(max=STAY), size - length), 0)  # in the middle
+        skip = 1 + (uniform[3] * (length - 1)).long()  # removed before those that stay
+        span, stop = length + kept, self.stop[anchor]
+        low, high = (stop - span + 1).clamp(min=0), torch.minimum(stop, size - span)
+        start = low + (uniform[4] * (high - low + 1)).long()
+        column = torch.arange(DEFAULTS.string_longest + STAY, device=anchor.device)
+        stays = (column >= skip[:, None]) & (column < (skip + kept)[:, None])
+        at = ((self.first[route] + start)[:, None] + column).clamp(max=len(self.sequence) - 1)
+        return torch.where((column < span[:, None]) & ~stays, self.sequence[at], 0)
 
 
-def _ranks(previous: Numbers) -> Numbers:
+def _ranks(previous: Tensor) -> Tensor:
     """Return the position of each customer in its route, from 0, by doubling (list ranking)."""
-    rank, jump = (previous != 0).astype(np.int64), previous.copy()
-    while jump.any():
+    rank, jump = (previous != 0).long(), previous
+    while bool(jump.any()):
         rank, jump = rank + rank[jump], jump[jump]
-    return np.asarray(rank)
+    return rank
 
 
-def _unserved_first(routes: Numbers, most: int) -> Numbers:
+def _first_unserved(routes: Tensor, most: int) -> Tensor:
     """Return (K, most) columns of the first unserved customers; beyond them the number of columns."""
-    columns = np.where(routes < 0, np.arange(routes.shape[1]), routes.shape[1])
-    return np.sort(columns, axis=1)[:, :most] if (routes < 0).any() else columns[:, :0]
-
-
-def _put(out: Numbers, filled: Numbers, customers: Numbers, wanted: Numbers) -> None:
-    """Append a customer to each wanted line that has room."""
-    lines = np.flatnonzero(wanted & (filled < out.shape[1]))
-    out[lines, filled[lines]] = customers[lines]
-    filled[lines] += 1
+    if not bool((routes < 0).any()):
+        return routes[:, :0]
+    columns = torch.arange(routes.shape[1], device=routes.device)
+    return torch.where(routes < 0, columns, routes.shape[1]).sort(dim=1).values[:, :most]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from ndsvrp import models
 from ndsvrp.bench.report.formats import to_markdown
-from ndsvrp.errors import NdsError
 from ndsvrp.experiments.catalogue import EXPERIMENTS, Experiment
 from ndsvrp.experiments.context import BASELINES, Context, Findings
 from ndsvrp.experiments.scales import SCALES, Scale
@@ -25,8 +24,8 @@ def run(
 ) -> list[Path]:  # fmt: skip
     """Run experiments one after another. Return their folders, with rows, a table and pictures each.
 
-    Runs and trainings that are in `out` are not repeated. If an experiment is refused, those after it are run, and the
-    error is raised at the end.
+    Runs and trainings that are in `out` are not repeated. If one of several experiments fails, those after it are run,
+    and its error is raised at the end.
     """
     for what, given, known in (
         ("experiment", names, tuple(EXPERIMENTS)), ("scale", [scale], tuple(SCALES)), ("baseline", baselines, BASELINES)
@@ -34,7 +33,7 @@ def run(
         for name in given:
             choose(what, name, known)
     loaded: dict[str, models.Model] = {}
-    folders, refusals = [], []
+    folders, errors = [], []
     for name in names:
         began = time.perf_counter()
         tell(f"{name}: {EXPERIMENTS[name].text}")
@@ -44,14 +43,16 @@ def run(
                 configs, tell, loaded,
             )  # fmt: skip
             _write(context, EXPERIMENTS[name], EXPERIMENTS[name].load()(context))
-        except NdsError as error:
-            tell(f"{name}: {error}")
-            refusals.append(error)
+        except Exception as error:
+            if len(names) == 1:
+                raise
+            tell(f"{name} failed: {error}")
+            errors.append(error)
             continue
         tell(f"{name}: {time.perf_counter() - began:.1f} s, {context.folder / TABLE}")
         folders.append(context.folder)
-    if refusals:
-        raise refusals[0]
+    if errors:
+        raise errors[0]
     return folders
 
 

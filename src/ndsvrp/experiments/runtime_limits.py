@@ -25,18 +25,22 @@ def augmentations(problem: str, size: int, seconds: float) -> int | None:
 
 def runtime_limits(context: Context) -> Findings:
     """Run both solvers with each limit; differences are to SISRs with the longest limit."""
-    rows, scale, reference = [], context.scale, {}
-    for problem in PROBLEMS:
-        for size in scale.sizes(*scale.limits):
-            cases = test_cases(context, problem, size, scale.limit_tests)
-            model = policy(context, cases[0].load(), problem, size)
-            asked = scale.limits[size]
-            rows += baselines(context, cases, ["sisr"], [scale.short_share * limit for limit in asked])
-            for chains in dict.fromkeys(augmentations(problem, size, limit) for limit in asked):
-                limits = [Limit(scale.short_share * s) for s in asked if augmentations(problem, size, s) == chains]
-                rows += search(context, cases, Series("NDS", model, chains=chains), limits)
-            reference[cases[0].set] = reference_of(context, ["sisr"], "NDS")
-    lines = sorted(summarise(rows, reference, longest=True), key=lambda line: list(reference).index(line.set))
+    rows, scale = [], context.scale
+    sets = {
+        (problem, size): test_cases(context, problem, size, scale.limit_tests)
+        for problem in PROBLEMS
+        for size in scale.sizes(*scale.limits)
+    }
+    for size in scale.sizes(*scale.limits):
+        of_size = [sets[problem, size] for problem in PROBLEMS]
+        rows += baselines(context, of_size, ["sisr"], [scale.short_share * limit for limit in scale.limits[size]])
+    for (problem, size), cases in sets.items():
+        model, asked = policy(context, cases[0].load(), problem, size), scale.limits[size]
+        for chains in dict.fromkeys(augmentations(problem, size, limit) for limit in asked):
+            limits = [Limit(scale.short_share * s) for s in asked if augmentations(problem, size, s) == chains]
+            rows += search(context, cases, Series("NDS", model, chains=chains), limits)
+    reference = {cases[0].set: reference_of(context, ["sisr"], "NDS") for cases in sets.values()}
+    lines = summarise(rows, reference, longest=True)
     notes = [
         f"Limits are {100 * scale.short_share:g}% of the paper's; differences are to SISRs with its longest limit",
         "A is 8 (PCVRP 128); for the PCVRP with 1000 customers 256 from 240 s of the paper on; with 2000 customers 64 "

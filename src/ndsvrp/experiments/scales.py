@@ -16,12 +16,17 @@ SECONDS = {100: 5.0, 500: 60.0, 1000: 120.0, 2000: 240.0}  #: per instance, by s
 
 @dataclass(frozen=True, kw_only=True)
 class ShortTraining:
-    """Training that is much shorter than the paper's, with the same end for every policy that is compared."""
+    """Training that is much shorter than the paper's, equally long for every policy that is compared."""
 
     network: NetworkConfig
     recipe: Recipe
-    validation: Validation
-    seconds: float | None = None  #: of each training; None: until the instances of the recipe are reached
+    validation: Validation  #: of trainings whose curves are shown; others are validated at the end only
+
+    @property
+    def note(self) -> str:
+        """How long it is."""
+        steps = self.recipe.instances // self.recipe.batch * self.recipe.iterations
+        return f"trained on {self.recipe.instances:,} instances each ({steps:,} steps)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +38,7 @@ class Scale:
     customers: Mapping[int, int]  #: by size of the paper; a size that is not there is not run
     tests: Mapping[int, int]  #: test instances, by size
     table_sizes: tuple[int, ...]  #: of the main table
+    trained_sizes: tuple[int, ...]  #: of trainings
     share: float  #: of the paper's seconds in the main table
     short_share: float  #: of the paper's seconds in the other experiments with a time limit
     limits: Mapping[int, tuple[float, ...]]  #: of runtime-limits, by size: seconds of the paper
@@ -71,7 +77,7 @@ _HYPERPARAMETERS: dict[str, tuple[float, ...]] = {
 PAPER = Scale(
     name="paper", text="the paper's protocol: weeks of one GPU for the trainings, days for the searches",
     customers={size: size for size in SIZES}, tests={100: 10_000, 500: 250, 1000: 250, 2000: 250},
-    table_sizes=SIZES, share=1.0, short_share=1.0, limits=_LIMITS, limit_tests=100,
+    table_sizes=SIZES, trained_sizes=SIZES, share=1.0, short_share=1.0, limits=_LIMITS, limit_tests=100,
     validation=250, iterations=(1000, 50), chains=(8, 128), together=1,
     hyperparameters=_HYPERPARAMETERS, hyper_tests=128, distribution_tests=128,
     steps=100, growing=(100, 200, 500, 1000, 2000), training=None,
@@ -80,27 +86,27 @@ PAPER = Scale(
 SMALL = Scale(
     name="small", text="minutes of one GPU: the paper's test sets, few instances, short trainings",
     customers=PAPER.customers, tests={100: 4, 500: 2, 1000: 1, 2000: 1},
-    table_sizes=SIZES, share=0.04, short_share=0.01,
-    limits={size: _LIMITS[size] for size in (100, 500, 1000)}, limit_tests=1,
-    validation=8, iterations=(100, 25), chains=(8, 32), together=8,
+    table_sizes=SIZES, trained_sizes=(100, 500, 1000), share=0.03, short_share=0.01,
+    limits={size: _LIMITS[size][::2] for size in (100, 500, 1000)}, limit_tests=1,
+    validation=8, iterations=(250, 25), chains=(8, 64), together=8,
     hyperparameters={"chains": (1, 4, 8, 16, 32), "rollouts": (100, 200, 300), "threshold": (1, 15, 30)},
     hyper_tests=2, distribution_tests=2,
     steps=30, growing=PAPER.growing,
     training=ShortTraining(
         network=NetworkConfig.paper(),
         recipe=Recipe(
-            instances=2**40, batch=64, batch_customers=32_000, learning_rate=3e-4, warm_up_steps=50, horizon=1500,
+            instances=24 * 64, batch=64, iterations=50, learning_rate=3e-4, warm_up_steps=50, horizon=1200,
             average=0.99, checkpoint_seconds=1e9,
         ),
-        validation=Validation(every=8, states=16, search_instances=4, search_iterations=10),
-        seconds=10.0,
+        validation=Validation(every=6, states=16, search_instances=2, search_iterations=10),
     ),
 )  # fmt: skip
 
 SMOKE = Scale(
     name="smoke", text="seconds on a CPU: every step once, on tiny problems; its numbers mean nothing",
     customers={100: 100, 500: 24}, tests={100: 2, 500: 1},
-    table_sizes=(100,), share=0.01, short_share=0.001, limits={500: (15.0, 60.0)}, limit_tests=1,
+    table_sizes=(100,), trained_sizes=(100, 500), share=0.01, short_share=0.001,
+    limits={500: (15.0, 60.0)}, limit_tests=1,
     validation=2, iterations=(2, 1), chains=(2, 4), together=2,
     hyperparameters={"chains": (1, 2), "rollouts": (4, 8), "threshold": (1, 15)}, hyper_tests=1,
     distribution_tests=1, steps=2, growing=(20, 40, 80),

@@ -138,16 +138,19 @@ def _outcome(case: Case, problem: Problem, outcome: Result | NoSolutionError) ->
     }  # fmt: skip
 
 
-def baselines(context: Context, cases: Sequence[Case], solvers: Sequence[str], seconds: Sequence[float]) -> list[Row]:
-    """Run those of the solvers that are wanted, each on one core in its own process; return rows with their series."""
+def baselines(
+    context: Context, sets: Sequence[Sequence[Case]], solvers: Sequence[str], seconds: Sequence[float]
+) -> list[Row]:
+    """Run those of the solvers that are wanted, each run on one core in its own process; return rows with series."""
     solvers = [solver for solver in solvers if solver in context.baselines]
-    if not solvers:
-        return []
-    progress = lambda done, total, row: context.tell(describe(row))  # noqa: E731
-    rows = run(
-        [cases[0].path], solvers, seconds, f"0-{len(cases) - 1}", [SEED], context.rows.file,
-        min(context.cores, len(cases) * len(solvers) * len(seconds)), progress,
-    )  # fmt: skip
+    rows: list[Row] = []
+    for count in dict.fromkeys(map(len, sets)) if solvers else ():
+        paths = [cases[0].path for cases in sets if len(cases) == count]
+        jobs = min(context.cores, len(paths) * len(solvers) * len(seconds) * count)
+        rows += run(
+            paths, solvers, seconds, f"0-{count - 1}", [SEED], context.rows.file, jobs,
+            lambda done, total, row: context.tell(describe(row)),
+        )  # fmt: skip
     context.rows.reload()
     return [row | {"series": NAMES[row["solver"]]} for row in rows]
 

@@ -25,7 +25,7 @@ class Line:
 
 
 def summarise(rows: Sequence[Row], reference: str | Mapping[str, str], *, longest: bool = False) -> list[Line]:
-    """Return a line per set, limit and series, in order of appearance.
+    """Return a line per set, limit and series: sets together, those with a reference in its order.
 
     reference: the series that others are compared with, or one for each set; with `longest`, its longest runs.
     """
@@ -44,7 +44,9 @@ def summarise(rows: Sequence[Row], reference: str | Mapping[str, str], *, longes
             name, series, limit, len(runs), fmean(row["cost"] for row in runs.values()),
             fmean(pairs) if pairs else None, standard_error(pairs), fmean(row["seconds"] for row in runs.values()),
         ))  # fmt: skip
-    return lines
+    named = [] if isinstance(reference, str) else list(reference)
+    order = list(dict.fromkeys([*named, *(line.set for line in lines)]))
+    return sorted(lines, key=lambda line: order.index(line.set))
 
 
 def cost_table(

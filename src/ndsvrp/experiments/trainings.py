@@ -101,14 +101,13 @@ def _run(context: Context, training: Training) -> Path:
         return folder
     short = context.scale.training
     config = _paper_config(context, training) if short is None else short_config(training, short, context)
-    seconds = None if short is None else short.seconds
-    context.tell(f"training {training.name}" + (f" for {seconds:g} s" if seconds else ""))
+    context.tell(f"training {training.name}")
     init = ""
     if short is None and training.size == 2000:  # from the weights of 1000 customers after 1,500 epochs
         init = str(_run(context, replace(training, size=1000)) / _KEPT[2000])
     resume = bool(checkpoints(folder))
     outcome = train(
-        replace(config, train=replace(config.train, init="")), folder, seconds=seconds, resume=resume,
+        replace(config, train=replace(config.train, init="")), folder, resume=resume,
         init="" if resume else init, device=context.device, threads=context.threads,
     )  # fmt: skip
     if outcome.stopped == "interrupted":
@@ -141,9 +140,11 @@ def short_config(training: Training, short: ShortTraining, context: Context) -> 
     else:
         problems = PROBLEMS if training.problem == ALL else (training.problem,)
         sources = tuple(Source(problem=problem, customers=customers) for problem in problems)
+    shown = not training.distribution and training.without in ("", "improvement")
+    validation = short.validation if shown else replace(short.validation, every=0, search_instances=0)
     return TrainConfig(
         network=replace(short.network, **WITHOUT.get(training.without, {})), train=replace(short.recipe, **steps),
-        validation=short.validation, data=sources,
+        validation=validation, data=sources,
     )  # fmt: skip
 
 
