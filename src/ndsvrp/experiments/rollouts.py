@@ -24,6 +24,7 @@ from ndsvrp.solution import Solution
 
 SIZE = 100
 INSTANCES, ROLLOUTS = 2, 6
+STEPS = 2  #: iterations of the search before them: its solution can still be improved
 ALWAYS = 1e18  #: a temperature at which every solution is accepted
 
 
@@ -52,7 +53,7 @@ def _of_instance(context: Context, problem: str, case: Case) -> list[Row]:
         {
             "set": case.set, "instance": case.name, "data": case.digest(), "series": series.name,
             "solver": series.label(context, 1), "solver_version": code_version(), "seed": SEED, "budget": None,
-            "iterations": context.scale.steps, "point": number,
+            "iterations": STEPS, "point": number,
         }
         for number in range(1, ROLLOUTS + 1)
     ]  # fmt: skip
@@ -60,7 +61,7 @@ def _of_instance(context: Context, problem: str, case: Case) -> list[Row]:
     if all(present):
         return [row for row in present if row is not None]
     with Solver(replace(series.request(context), model=context.load(series.model))) as solver:
-        start = solver.solve(loaded, iterations=context.scale.steps, seed=SEED)
+        start = solver.solve(loaded, iterations=STEPS, seed=SEED)
         opened = solver.open(loaded)
         removed = choose(opened, loaded, start.solution)
         after = [reconstruct(opened, loaded, start.solution, each) for each in removed]

@@ -43,16 +43,26 @@ def scalability(context: Context) -> Findings:
     if len(rows) < len(sizes):  # all of them: memory is that of the largest so far
         request = series.request(context)
         settings = {**request.settings, **({"chains": request.chains} if request.chains else {})}
-        arguments = (sizes, str(model), context.device, context.threads, context.scale.steps, settings)
+        elsewhere = (_memory("cuda") or 0.0) if context.device == "cuda" else 0.0  # also of this process
+        arguments = (sizes, str(model), context.device, context.threads, context.scale.steps, settings, elsewhere)
         measured = in_new_process(measure, *arguments) if context.device == "cuda" else measure(*arguments)
         rows = [context.rows.add(one | two) for one, two in zip(identities, measured, strict=True)]
     return Findings([_table(rows)], {"": _picture(rows)})
 
 
 def measure(
-    sizes: tuple[int, ...], model: str | Path, device: str, threads: int | None, steps: int, settings: dict[str, Any]
+    sizes: tuple[int, ...],
+    model: str | Path,
+    device: str,
+    threads: int | None,
+    steps: int,
+    settings: dict[str, Any],
+    elsewhere: float,
 ) -> list[Row]:
-    """Return median seconds of an iteration and memory in MiB, of searches in this process, one size after another."""
+    """Return median seconds of an iteration and memory in MiB, of searches in this process, one size after another.
+
+    elsewhere: MiB of the GPU that other processes hold.
+    """
     found, loaded = [], models.load(model, device)
     for customers in sizes:
         (problem,) = generate("cvrp", customers, seed=SEED_OF_INSTANCES)
@@ -66,9 +76,11 @@ def measure(
             problem, iterations=steps, seed=SEED, solver="nds", preset=PRESET, model=loaded, device=device,
             threads=threads, callback=note, **settings,
         )  # fmt: skip
+        held = _memory(device)
         each = median(after - before for before, after in pairwise(times))
         found.append({
-            "customers": customers, "seconds_per_iteration": each, "memory_mib": _memory(device), "cost": result.cost,
+            "customers": customers, "seconds_per_iteration": each, "cost": result.cost,
+            "memory_mib": None if held is None else held - elsewhere,
             "feasible": result.report.feasible, "reconstructions": result.reconstructions, "seconds": result.seconds,
             "settings": result.settings,
         })  # fmt: skip

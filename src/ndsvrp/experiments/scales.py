@@ -50,7 +50,7 @@ class Scale:
     hyperparameters: Mapping[str, tuple[float, ...]]  #: values of chains, rollouts and threshold
     hyper_tests: int
     distribution_tests: int  #: instances of each distribution
-    steps: int  #: iterations of scalability and rollouts
+    steps: int  #: iterations of scalability
     growing: tuple[int, ...]  #: customers of scalability
     training: ShortTraining | None  #: None: the paper's configurations
     settings: Mapping[str, Any] = field(default_factory=dict)  #: changes of the preset
@@ -86,7 +86,7 @@ PAPER = Scale(
 SMALL = Scale(
     name="small", text="minutes of one GPU: the paper's test sets, few instances, short trainings",
     customers=PAPER.customers, tests={100: 4, 500: 2, 1000: 1, 2000: 1},
-    table_sizes=SIZES, trained_sizes=(100, 500, 1000), share=0.03, short_share=0.01,
+    table_sizes=SIZES, trained_sizes=(100, 500, 1000), share=0.02, short_share=0.01,
     limits={size: _LIMITS[size][::2] for size in (100, 500, 1000)}, limit_tests=1,
     validation=8, iterations=(250, 25), chains=(8, 64), together=8,
     hyperparameters={"chains": (1, 4, 8, 16, 32), "rollouts": (100, 200, 300), "threshold": (1, 15, 30)},
@@ -95,10 +95,10 @@ SMALL = Scale(
     training=ShortTraining(
         network=NetworkConfig.paper(),
         recipe=Recipe(
-            instances=24 * 64, batch=64, iterations=50, learning_rate=3e-4, warm_up_steps=50, horizon=1200,
+            instances=20 * 64, batch=64, iterations=50, learning_rate=3e-4, warm_up_steps=50, horizon=1000,
             average=0.99, checkpoint_seconds=1e9,
         ),
-        validation=Validation(every=6, states=16, search_instances=2, search_iterations=10),
+        validation=Validation(every=5, states=16, search_instances=2, search_iterations=10),
     ),
 )  # fmt: skip
 
