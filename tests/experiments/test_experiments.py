@@ -14,11 +14,12 @@ from ndsvrp import generate, solve
 from ndsvrp.cli import app
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import InstanceError, NdsError
-from ndsvrp.experiments.catalogue import EXPERIMENTS
-from ndsvrp.experiments.context import Context
+from ndsvrp.experiments.catalogue import EXPERIMENTS, Experiment
+from ndsvrp.experiments.context import Context, Findings
 from ndsvrp.experiments.published import difference, published
 from ndsvrp.experiments.rows import read_rows
 from ndsvrp.experiments.ruins import ShuffledPolicy, StringSets, nearest, string_sets
+from ndsvrp.experiments.run import run
 from ndsvrp.experiments.runtime_limits import augmentations
 from ndsvrp.experiments.scales import PAPER, PROBLEMS, SIZES, SMALL
 from ndsvrp.experiments.sets import test_cases as cases_of
@@ -259,6 +260,23 @@ def test_broken_rows(tmp_path: Path) -> None:
         with pytest.raises(InstanceError, match=message):
             read_rows(file)
     assert read_rows(tmp_path / "none.jsonl") == []
+
+
+def test_a_failed_experiment_does_not_end_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(self):
+        def run_it(here):
+            if self.name == "rollouts":
+                raise NdsError("no rollouts today")
+            return Findings([], {})
+
+        return run_it
+
+    monkeypatch.setattr(Experiment, "load", load)
+    told: list[str] = []
+    with pytest.raises(NdsError, match="no rollouts today"):
+        run(["rollouts", "scalability"], "smoke", tmp_path, tell=told.append)
+    assert "rollouts failed: no rollouts today" in told
+    assert (tmp_path / "scalability/table.md").exists() and not (tmp_path / "rollouts/table.md").exists()
 
 
 def nds(*args: str, code: int = 0) -> str:

@@ -17,7 +17,7 @@ LIST, ALL = "list", "all"
 def experiment_command(
     name: Annotated[
         str,
-        typer.Argument(metavar="[NAME]", help="An experiment, or 'all'; 'list', or no name, lists them."),
+        typer.Argument(metavar="NAME", help="An experiment, or 'all'; 'list', or no name, lists them."),
     ] = LIST,
     scale: Annotated[
         str,
