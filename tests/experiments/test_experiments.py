@@ -146,6 +146,30 @@ def test_models_of_the_user(tmp_path: Path) -> None:
         trained(context(tmp_path / "out", PAPER, configs=tmp_path / "configs/paper"), Training("cvrp"))
 
 
+def test_training_for_2000_customers_continues_that_for_1000(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def train(config, folder, **how):
+        calls.append((config.data[0].customers, folder.name, how["init"], config.train.init, how["resume"]))
+        (folder / "checkpoint-000000064").mkdir(parents=True)
+        (folder / "log.jsonl").write_text('{"kind": "end", "stopped": "instances"}\n')
+        return SimpleNamespace(stopped="instances")
+
+    monkeypatch.setattr("ndsvrp.experiments.trainings.train", train)
+    here = context(tmp_path, PAPER, configs=ROOT / "configs/paper")
+    weights = str(tmp_path / "models/vrptw-1000/checkpoint-002250048")
+    for _ in range(2):  # what is finished is not trained again
+        assert trained(here, Training("vrptw", 2000)) == tmp_path / "models/vrptw-2000"
+        assert calls == [((1000,), "vrptw-1000", "", "", False), ((2000,), "vrptw-2000", weights, "", False)]
+    told: list[str] = []
+    here.tell = told.append
+    (tmp_path / "models/cvrp-500/checkpoint-001500032").mkdir(parents=True)
+    assert trained(here, Training("cvrp", 500), early=True).name == "checkpoint-001500032"
+    assert calls[-1][4]  # it had a checkpoint, and goes on
+    assert trained(here, Training("vrptw", 1000), early=True).name == "vrptw-1000"
+    assert "the last one stands for it" in told[-1]
+
+
 def test_sets(tmp_path: Path) -> None:
     """Those of the paper; a folder with another number of instances is refused."""
     cases = cases_of(context(tmp_path), "vrptw", 100, 2)

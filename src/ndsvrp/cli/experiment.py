@@ -15,10 +15,10 @@ LIST, ALL = "list", "all"
 
 
 def experiment_command(
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="An experiment, or 'all'; 'list', or no name, lists them."),
-    ] = LIST,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Experiments, or 'all'; 'list', or no name, lists them."),
+    ] = None,
     scale: Annotated[
         str,
         option("NAME", "smoke: seconds on a CPU. small: minutes on a GPU. paper: the paper's protocol, weeks."),
@@ -42,12 +42,12 @@ def experiment_command(
     ] = "hgs,pyvrp,sisr",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the tables that were written.")] = False,
 ) -> None:
-    """Run an experiment of the paper: rows, a table and a picture, with the paper's values beside ours.
+    """Run experiments of the paper: rows, a table and a picture each, with the paper's values beside ours.
 
     An experiment trains the policies that it needs. Experiments with one folder share them, and the sets.
     Runs that are in the folder are not repeated, so that an interrupted experiment goes on.
     """
-    if name == LIST:
+    if not names or names == [LIST]:
         width = max(map(len, EXPERIMENTS))
         for row in EXPERIMENTS.values():
             say(f"{row.name:<{width}}  {row.text}")
@@ -59,7 +59,7 @@ def experiment_command(
 
     where = ("cuda" if available() else "cpu") if device == "auto" else device
     folders = run(
-        list(EXPERIMENTS) if name == ALL else [name], scale, out or Path("out/experiments") / scale, device=where,
+        list(EXPERIMENTS) if names == [ALL] else names, scale, out or Path("out/experiments") / scale, device=where,
         threads=threads, jobs=jobs or 0, baselines=[] if baselines == "none" else baselines.split(","),
         models_folder=models, configs=configs, tell=lambda line: None if quiet else say(line, error=True),
     )  # fmt: skip

@@ -71,8 +71,13 @@ def trained(context: Context, training: Training, *, early: bool = False) -> Pat
     early: after 1,000 epochs, as the references of the ablations; a short training has no epochs.
     """
     folder = _given(context, training) or _run(context, training)
+    if not early or context.scale.training is not None:
+        return folder
     kept = folder / _KEPT["ablations"]
-    return kept if early and context.scale.training is None and exists(kept) else folder
+    if not exists(kept):
+        context.tell(f"{folder}: no {kept.name}, the model after 1,000 epochs; the last one stands for it")
+        return folder
+    return kept
 
 
 def log_of(context: Context, training: Training) -> list[Row]:
