@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("", "docs", "configs", "results", "tools", "examples/data", "tests/data")
+FOLDERS = ("", "docs", "docs/experiments", "configs", "results", "tools", "examples/data", "tests/data")
 PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 BASES = ("", "src/ndsvrp", "native", "native/include/ndsvrp", "native/cuda")
 NATIVE = ("*.hpp", "*.cpp", "*.cu")

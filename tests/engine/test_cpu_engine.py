@@ -193,6 +193,7 @@ def test_given_removals_are_checked() -> None:
         (np.array([[[0, 2], [5, 4]]]), "between 1 and N"),
         (np.array([[[1, 2], [6, 4]]]), "between 1 and N"),
         (np.array([[[1, 2], [-1, 4]]]), "between 1 and N"),
+        (np.array([[[1, 2], [0, 0]]]), "between 1 and N"),
         (np.array([[[1, 2], [4, 4]]]), "removed twice"),
         (np.array([[[1, 2]]]), r"shape \(1, 1, 2\), expected \(1, 2, 2\)"),
         (np.array([[1, 2], [5, 4]]), "shape"),
@@ -207,6 +208,19 @@ def test_given_removals_are_checked() -> None:
     with pytest.raises(EngineError, match="either a rule or the customers"):
         engine.improve(state, Recipe(rule="random", removals=2), good, cold, 0, 0)
     assert_costs_are_true(engine, state)
+
+
+def test_lists_of_fewer_customers() -> None:
+    """Zeros at the end of a list stand for none."""
+    problem, engine = uniform(30), CpuEngine()
+    state = start(engine, [problem], [0], 1, rounds=3)
+    padded = np.array([[[7, 0, 0, 0], [4, 9, 2, 0], [3, 5, 8, 13]]])
+    changes = engine.evaluate(state, Recipe(removals=4), padded, 3, 0, 0, False)
+    for number, length in enumerate((1, 3, 4)):
+        alone = engine.evaluate(
+            state, Recipe(removals=length), padded[:, number : number + 1, :length], 1, 0, 0, False
+        )  # fmt: skip
+        assert alone[0, 0] == changes[0, number]
 
 
 def test_cold_steps_never_worsen() -> None:

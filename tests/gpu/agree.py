@@ -92,6 +92,7 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
     for removals in sorted({1, min(fewest, 15), min(fewest, 32)}):
         lists = [[rng.permutation(fewest)[:removals] + 1 for _ in range(4)] for _ in which]
         recipe, removed = Recipe(removals=removals, orders=5), np.array(lists, np.int32)
+        removed[:, -1, 1 + removals // 2 :] = 0  # a shorter list
         seen.append(engine.evaluate(state, recipe, removed, 4, seed, 90, keep_best=False).tolist())
         engine.improve(state, recipe, removed, np.full((chains, 4), 1e3) * side, seed, 91)
     engine.exchange(state, middle(state), seed, 92)

@@ -108,6 +108,12 @@ NDS_FN void take_all(Removal& out, const i32* customers, i32 count, auto lanes) 
   out.count += count;
 }
 
+// How many customers a given list has: zeros at its end stand for none.
+NDS_FN i32 listed(const i32* given, i32 most) {
+  while (most > 0 && given[most - 1] == 0) --most;
+  return most;
+}
+
 // Remove those of the nearest customers that belong to the part, until there are so many.
 NDS_FN void take_own(Removal& out, const i32* near, i32 removals, auto lanes) {
   for (i32 begin = 0; begin < out.in.near_count && out.count < removals; begin += lanes.W) {
@@ -154,7 +160,7 @@ NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Re
   Removal out{in, s, work};
   const i32 removals = least(recipe.removals, customers_of(in, s));
   if (recipe.rule == kGiven) {
-    take_all(out, given, removals, lanes);
+    take_all(out, given, listed(given, removals), lanes);
   } else if (recipe.rule == kRelated) {
     ruin_related(out, removals, random, lanes);
   } else if (lanes.leads()) {

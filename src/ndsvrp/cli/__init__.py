@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ndsvrp import __version__
-from ndsvrp.cli import bench, convert, data, generate, inspect, models, serve, settings, solve, train
+from ndsvrp.cli import bench, convert, data, experiment, generate, inspect, models, serve, settings, solve, train
 from ndsvrp.cli.formatting import say
 from ndsvrp.cli.interrupt import exit_on_sigterm
 from ndsvrp.cli.streams import unfailing_streams
@@ -109,6 +109,7 @@ app.command("serve")(serve.serve_command)
 app.command("models")(models.models_command)
 app.command("settings")(settings.settings_command)
 app.command("train")(train.train_command)
+app.command("experiment")(experiment.experiment_command)
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
 

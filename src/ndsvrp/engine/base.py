@@ -126,7 +126,8 @@ class EngineOf(Protocol[S]):
         With regions, K steps in each part of each solution. Part i of chain c draws random numbers as chain
         `c * regions + i`.
 
-        removed: (chains, K, M) customers to remove, or None if the recipe has a rule.
+        removed: (chains, K, M) customers to remove, or None if the recipe has a rule. Zeros at the end of a list of M
+        stand for none: it is shorter.
         temperature: (chains, K) float64, in units of the problem. If all steps of a chain have the same one, pass what
         `np.broadcast_to` returns: then a GPU is sent one number per chain.
         """

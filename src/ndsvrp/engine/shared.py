@@ -71,10 +71,11 @@ def given_removals(state: State, recipe: Recipe, removed: Ints | None, rollouts:
         raise EngineError(f"customers to remove must be whole numbers, got {removed.dtype}")
     check_shape(state, recipe, removed.shape, rollouts)
     sizes = np.array([state.problems[i].customers for i in state.problem_of])
-    ordered = np.sort(removed, axis=-1)
-    if np.any(ordered[..., 0] < 1) or np.any(ordered[..., -1] > sizes[:, None]):
+    ordered, listed = np.sort(removed, axis=-1), removed != 0
+    misplaced = not np.all(listed[..., 0]) or np.any(listed[..., 1:] > listed[..., :-1])
+    if misplaced or np.any(ordered[..., 0] < 0) or np.any(ordered[..., -1] > sizes[:, None]):
         raise EngineError("customers to remove must be between 1 and N")
-    if np.any(ordered[..., 1:] == ordered[..., :-1]):
+    if np.any((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] > 0)):
         raise EngineError("a customer is removed twice in one rollout")
     return np.ascontiguousarray(removed, np.int32)
 

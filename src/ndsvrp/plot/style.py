@@ -93,12 +93,21 @@ def _shaded(colour: str, lightness: float) -> Colour:
 
 def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     """Return an empty figure with one pair of axes."""
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
-    axes = figure.add_subplot()
-    axes.tick_params(which="both", colors=FAINT, labelsize=8, length=3)
-    for spine in axes.spines.values():
-        spine.set_color("#d5dae0")
+    figure, (axes,) = canvas_of(1, 1, width, height)
     return figure, axes
+
+
+def canvas_of(count: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure with so many pairs of axes, row by row; the size is that of each of them."""
+    rows = -(-count // columns)
+    size = (width * min(columns, count), height * rows)
+    figure = Figure(figsize=size, dpi=150, layout="constrained", facecolor="white")
+    found = [figure.add_subplot(rows, min(columns, count), number + 1) for number in range(count)]
+    for axes in found:
+        axes.tick_params(which="both", colors=FAINT, labelsize=8, length=3)
+        for spine in axes.spines.values():
+            spine.set_color("#d5dae0")
+    return figure, found
 
 
 def open_axes(axes: Axes, x_label: str, y_label: str, title: str) -> None:

@@ -50,7 +50,10 @@ class Ruin(Protocol):
     batched: bool = False  #: accepts several problems at once (`ndsvrp.solve_set`)
 
     def __call__(self, request: RuinRequest) -> Ints:
-        """Return (chains, K, M) int32: distinct customers, in insertion order; fewer than K after the deadline."""
+        """Return (chains, K, M) int32: distinct customers, in insertion order; fewer than K after the deadline.
+
+        A removal of fewer than M customers ends with zeros.
+        """
         ...
 
     def expected_seconds(self) -> float | None:
