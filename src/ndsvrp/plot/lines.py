@@ -25,6 +25,12 @@ class PlotLine:
     dash: int = 0  #: position in DASHES, which repeat
 
 
+def colours_of(lines: Sequence[PlotLine]) -> list[Any]:
+    """Return the colour of each line."""
+    colours = palette(1 + max((line.colour for line in lines if isinstance(line.colour, int)), default=0))
+    return [colours[line.colour] if isinstance(line.colour, int) else line.colour for line in lines]
+
+
 def plot_lines(
     lines: Sequence[PlotLine],
     *,
@@ -42,11 +48,8 @@ def plot_lines(
     """
     with matplotlib.rc_context({"text.parse_math": False}):  # names may have a $
         figure, axes = canvas(7.2 if len(lines) <= FEW else 8.8, 4.2)
-        numbered = [line.colour for line in lines if isinstance(line.colour, int)]
-        colours = palette(1 + max(numbered, default=0))
-        for line in lines:
+        for line, colour in zip(lines, colours_of(lines), strict=True):
             y = [value if math.isfinite(value) else math.nan for value in line.y]
-            colour = colours[line.colour] if isinstance(line.colour, int) else line.colour
             axes.plot(
                 line.x, y, color=colour, linestyle=DASHES[line.dash % len(DASHES)], linewidth=1.6,
                 marker="o" if markers else None, markersize=4, drawstyle="steps-post" if steps else "default",

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from ndsvrp.plot.lines import DASHES, PlotLine
+from ndsvrp.plot.lines import DASHES, PlotLine, colours_of
 from ndsvrp.plot.style import FAINT, INK, canvas_of, open_axes, palette
 
 COLUMNS = 3
@@ -47,12 +47,12 @@ def plot_line_panels(
     with matplotlib.rc_context({"text.parse_math": False}):
         figure, found = canvas_of(len(panels), columns, 3.6, 2.9)
         labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
-        colours = palette(1 + max((line.colour for panel in panels for line in panel.lines), default=0))
+        colours = iter(colours_of([line for panel in panels for line in panel.lines]))
         handles: dict[str, Line2D] = {}
         for axes, panel in zip(found, panels, strict=True):
             for line in panel.lines:
                 (handles[line.label],) = axes.plot(
-                    line.x, line.y, color=colours[line.colour], linestyle=DASHES[line.dash % len(DASHES)],
+                    line.x, line.y, color=next(colours), linestyle=DASHES[line.dash % len(DASHES)],
                     linewidth=1.6, marker="o", markersize=3.5,
                 )  # fmt: skip
             if log_x:
