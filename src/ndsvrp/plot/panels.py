@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from ndsvrp.plot.lines import DASHES, PlotLine, colours_of
-from ndsvrp.plot.style import FAINT, INK, canvas_of, open_axes, palette
+from ndsvrp.plot.style import FAINT, INK, canvas_of, open_axes, solver_colours
 
 COLUMNS = 3
 
@@ -63,8 +63,9 @@ def plot_line_panels(
                 axes.xaxis.set_minor_formatter(NullFormatter())
             open_axes(axes, x_label, y_label, panel.title)
         if len(labels) > 1:
+            wide = 2 * min(columns, len(panels))
             figure.legend(
-                [handles[label] for label in labels], labels, loc="outside lower center", ncols=min(4, len(labels)),
+                [handles[label] for label in labels], labels, loc="outside lower center", ncols=min(wide, len(labels)),
                 frameon=False, fontsize=8, labelcolor=INK,
             )  # fmt: skip
     return figure
@@ -75,12 +76,12 @@ def plot_dot_panels(panels: Sequence[DotPanel], *, x_label: str, columns: int = 
     most = max(len(panel.dots) for panel in panels)
     with matplotlib.rc_context({"text.parse_math": False}):
         figure, found = canvas_of(len(panels), columns, 3.6, 1.1 + 0.34 * most)
-        colours = palette(most)
+        colours = solver_colours([dot.label for panel in panels for dot in panel.dots])
         for axes, panel in zip(found, panels, strict=True):
             for at, dot in enumerate(panel.dots):
                 if dot.value is not None:
                     axes.errorbar(
-                        dot.value, at, xerr=dot.error, fmt="o", color=colours[at], markersize=5, capsize=2.5,
+                        dot.value, at, xerr=dot.error, fmt="o", color=colours[dot.label], markersize=5, capsize=2.5,
                         linewidth=1.4,
                     )  # fmt: skip
                 if dot.published is not None:
