@@ -13,6 +13,7 @@ from ndsvrp.solution import Solution
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Array = Any  #: an array of numpy, or a tensor of torch on the device of the engine
+Init: TypeAlias = Solution | Sequence[Solution] | None  #: first solution of all problems, or one for each
 Rule = Literal["string", "related", "random"]
 
 
@@ -98,12 +99,13 @@ class EngineOf(Protocol[S]):
     runs_ahead: bool  #: whether verbs return before their work is done, as on a GPU
 
     def start(
-        self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None = None, *,
+        self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Init = None, *,
         first: int | Ints = 0, precompile: Recipe | None = None,
     ) -> S:  # fmt: skip
         """Return chains with a first solution each; chain i belongs to `problems[problem_of[i]]`.
 
-        The first solution is `init`, or one route per customer, or, if the fleet is limited, no route.
+        The first solution is `init`, or its solution for the problem; if it is None, one route per customer, or, if
+        the fleet is limited, no route.
 
         first: chains draw random numbers as chains `first`, `first + 1`, … of a batch, or, if it is an array
         (chains,), as the chains that it names. Part of a batch then finds what it would find within the batch.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import ndsvrp._core as _core
 from ndsvrp.engine import shared
-from ndsvrp.engine.base import ChainStats, Floats, Ints, Recipe, View
+from ndsvrp.engine.base import ChainStats, Floats, Init, Ints, Recipe, View
 from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
@@ -63,7 +63,7 @@ class CpuEngine:
     _pace: float = field(default=0.0, repr=False)  #: seconds per step of all chains, measured during the search
 
     def start(
-        self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None = None, *,
+        self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Init = None, *,
         first: int | Ints = 0, precompile: Recipe | None = None,
     ) -> CpuState:  # fmt: skip
         problem_of = np.ascontiguousarray(problem_of, np.int32)
@@ -74,7 +74,7 @@ class CpuEngine:
             if problem.customers <= TABULATED:
                 instance.tabulate()
         chains = _core.Chains(instances, problem_of, self.isa, numbers)
-        tours = [shared.first_tour(t) if init is None else shared.tour_of(init) for t in ticks]
+        tours = shared.first_tours(ticks, init)
         for chain, index in enumerate(problem_of):
             chains.set_tour(chain, tours[index])
         chains.reserve(min(self.threads, len(problem_of)))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.engine import placement, shared
-from ndsvrp.engine.base import Floats, Ints, Recipe, View
+from ndsvrp.engine.base import Floats, Init, Ints, Recipe, View
 from ndsvrp.engine.cuda_state import OWN_HEAD, WORDS, CudaState, Group, Parts, block_of_records
 from ndsvrp.engine.device import Device, Macros, macros_of, room_for
 from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape
@@ -44,7 +44,7 @@ class CudaEngine:
     # --- start ---------------------------------------------------------------------------------
 
     def start(
-        self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None = None, *,
+        self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Init = None, *,
         first: int | Ints = 0, precompile: Recipe | None = None,
     ) -> CudaState:  # fmt: skip
         upload = prepare(problems, problem_of, init, self.neighbours)

@@ -1,5 +1,6 @@
 """What the CPU engine and the GPU engine share: native forms of problems, recipes and solutions, and checks."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ndsvrp._core as _core
-from ndsvrp.engine.base import Floats, Ints, Recipe, State
+from ndsvrp.engine.base import Floats, Init, Ints, Recipe, State
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.errors import EngineError
 from ndsvrp.solution import Solution
@@ -103,6 +104,13 @@ def first_tour(ticks: Ticks) -> Ints:
         return np.zeros(0, np.int32)
     served = np.flatnonzero(~(ticks.unreachable | ticks.excluded)[1:]) + 1
     return np.stack([served, np.zeros_like(served)], axis=1).ravel().astype(np.int32)
+
+
+def first_tours(ticks: Sequence[Ticks], init: Init) -> list[Ints]:
+    """Return the tour that the chains of each problem start from."""
+    if init is None:
+        return [first_tour(t) for t in ticks]
+    return [tour_of(each) for each in ([init] * len(ticks) if isinstance(init, Solution) else init)]
 
 
 def tour_of(solution: Solution) -> Ints:

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 import ndsvrp._core as _core
-from ndsvrp.engine.base import Floats, Ints, Sized
+from ndsvrp.engine.base import Floats, Init, Ints, Sized
 from ndsvrp.engine.placement import Kind, Shape, longest_route, typical_route
-from ndsvrp.engine.shared import first_tour, instance_fields, tour_of
+from ndsvrp.engine.shared import first_tours, instance_fields
 from ndsvrp.engine.structs import INSTANCE, POINTERS
 from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
-from ndsvrp.solution import Solution
 
 AT_ONCE = 1 << 24  # pairs of customers that are compared at once for neighbour lists
 
@@ -44,13 +43,15 @@ class Upload:
     groups: list[UploadGroup]
 
 
-def prepare(problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Solution | None, neighbours: int) -> Upload:
+def prepare(
+    problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Init, neighbours: int
+) -> Upload:  # fmt: skip
     """Make the device form of problems, without a GPU."""
     problem_of = np.ascontiguousarray(problem_of, np.int32)
     ticks = [ticks_of(problem) for problem in problems]
     fields = [instance_fields(t) for t in ticks]
     kinds = [kind_of(f) for f in fields]
-    groups = []
+    tours, groups = first_tours(ticks, init), []
     for kind in dict.fromkeys(kinds[i] for i in problem_of):
         inside = [i for i, other in enumerate(kinds) if other == kind]
         members = np.flatnonzero(np.isin(problem_of, inside)).astype(np.int32)
@@ -62,8 +63,9 @@ def prepare(problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Soluti
             max(longest_route(f["demand"], f["capacity"]) for f in mine),
             max(typical_route(f["demand"], f["capacity"]) for f in mine),
         )
-        tours = [first_tour(ticks[i]) if init is None else tour_of(init) for i in inside]
-        groups.append(UploadGroup(shape, members, within, *_block(mine, neighbours), *_rows(tours)))
+        groups.append(
+            UploadGroup(shape, members, within, *_block(mine, neighbours), *_rows([tours[i] for i in inside]))
+        )
     return Upload(tuple(problems), problem_of, np.array([ticks[i].per_unit for i in problem_of]), groups)
 
 

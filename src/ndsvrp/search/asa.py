@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ndsvrp.engine.base import ChainStats, Engine, Ints, Recipe, State
+from ndsvrp.check import check
+from ndsvrp.engine.base import ChainStats, Engine, Init, Ints, Recipe, State
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest, checked_answer
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.control import Callback, Control, Stop
+from ndsvrp.search.fleet import may_ignore_fleet, within_fleet, without_fleet
 from ndsvrp.search.pipeline import Launched, Pipeline
 from ndsvrp.search.result import Progress, TracePoint
 from ndsvrp.search.settings import Settings
@@ -52,19 +54,32 @@ class Search:
         self._control = Control(self.callback, self.stop)
         self._pipeline = Pipeline(self.budget, self.ruin, self.engine.runs_ahead)
         self._recipe = self.settings.recipe(self.problems[0].customers, by_rule=self.ruin is None)
+        optional = all(may_ignore_fleet(problem) for problem in self.problems)
+        self._ignores_fleet = self.settings.free_fleet > 0 and self.init is None and optional
 
     def prepare(self) -> State:
         """Convert the problems to the form of the engine, with trivial first solutions."""
         began, chains = time.perf_counter(), self.settings.solutions
         if self.ruin is not None:  # rules read the problem itself
             self._coordinates = np.concatenate([augmentations(problem, chains) for problem in self.problems])  # line 3
-        problem_of, number = np.divmod(np.arange(chains * len(self.problems), dtype=np.int32), np.int32(chains))
-        state: State = self.engine.start(  # line 4
-            self.problems, problem_of, self.init, first=number, precompile=self._recipe
-        )
-        self.state = state
+        searched = [without_fleet(problem) for problem in self.problems] if self._ignores_fleet else self.problems
+        state = self._start(searched, self.init)
         self.preparation = time.perf_counter() - began
         return state
+
+    def _start(self, problems: Sequence[Problem], init: Init) -> State:
+        chains = self.settings.solutions
+        problem_of, number = np.divmod(np.arange(chains * len(problems), dtype=np.int32), np.int32(chains))
+        state: State = self.engine.start(problems, problem_of, init, first=number, precompile=self._recipe)  # line 4
+        self.state = state
+        return state
+
+    def _limit_fleet(self, state: State) -> State:
+        """Go on with the limit on vehicles, from the best solutions."""
+        self._pipeline.finish(self._report)
+        init = self.best()
+        self._ignores_fleet = False
+        return self._start(self.problems, init)
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""
@@ -87,6 +102,8 @@ class Search:
         while stopped is None:  # line 5
             self.iteration += 1
             used = self.budget.fraction(self.iteration)
+            if self._ignores_fleet and used >= settings.free_fleet:
+                state = self._limit_fleet(state)
             temperatures = np.array([cool(used) for cool in cooling])  # lines 2 and 15
             removed = self._removals(state, recipe)
             rollouts = settings.rollouts if removed is None else removed.shape[1]
@@ -115,7 +132,8 @@ class Search:
         """Return the best solution of each problem; without routes if the search ended before its start."""
         if self.state is None:
             return [Solution([]) for _ in self.problems]
-        return [self.engine.export(self.state, int(chain)) for chain in self._best_chains(self.state.stats())]
+        found = [self.engine.export(self.state, int(chain)) for chain in self._best_chains(self.state.stats())]
+        return [within_fleet(problem, solution) for problem, solution in zip(self.problems, found, strict=True)]
 
     def note_best(self) -> None:
         """Add to the traces what an interrupted search has found, unfinished iterations included."""
@@ -160,6 +178,10 @@ class Search:
 
     def _trace(self, iteration: int, stats: ChainStats) -> Ints:
         best = self._best_chains(stats)
+        if self._ignores_fleet:
+            stats.best_costs[best] = [
+                check(problem, solution).cost for problem, solution in zip(self.problems, self.best(), strict=True)
+            ]
         for trace, chain in zip(self.traces, best, strict=True):
             cost = float(stats.best_costs[chain])
             if stats.missing[chain] == 0 and (not trace or cost < trace[-1].cost):

@@ -11,6 +11,7 @@ from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 from ndsvrp.records import documented, require_record
 from ndsvrp.ruin import RULES
+from ndsvrp.search.fleet import may_ignore_fleet
 
 RuinName = Literal["string", "related", "random", "policy", "function"]
 Scope = Literal["touched", "all"]
@@ -55,6 +56,9 @@ class Settings:
     start_rounds: int = documented(
         100, "Rounds that improve the start, each with a random quarter of the customers; 0: one route per customer."
     )
+    free_fleet: float = documented(
+        0.0, "Share of a search that ignores the limit on vehicles, if no customer is required."
+    )
     hot: float = documented(0.1, "Temperature at the start, for a bounding box of side 1.")
     cold: float = documented(0.001, "Temperature at the end, for a bounding box of side 1.")
     temperature_scale: TemperatureScale = documented(
@@ -93,7 +97,8 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
     "rollouts": (1, 2**20), "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
-    "open_cheaper": (0, 1), "tails": (0, 256), "tails_share": (0, 1), "threshold": (0, float("inf")),
+    "open_cheaper": (0, 1), "free_fleet": (0, 1), "tails": (0, 256), "tails_share": (0, 1),
+    "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
 }  # fmt: skip
 
@@ -121,10 +126,12 @@ def sisr() -> Settings:
 
 
 TAILS: dict[str, Any] = {"tails": 20, "tails_share": 0.3}
+FREE_FLEET = 0.3  # with limited vehicles: docs/findings.md
 LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
 REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most; not by the number of cores, which must not change results
 LARGE = 2500  # customers from which savings are a better start than one route per customer
+GPU_ORDERS = 4  # insertion orders of rules, with prizes
 GPU_CHAINS = 128  # one thread block each: about as many as large GPUs have multiprocessors
 
 
@@ -134,7 +141,8 @@ def hybrid(problem: Problem) -> Settings:
     regions = min(_regions(problem), most)
     settings = replace(
         sisr(), **TAILS, open_cheaper=0.5 if has_long_windows(problem) else 0.0, start_served=problem.has_prizes,
-        chains=regions if regions > 1 else chains, regions=regions,
+        free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, chains=regions if regions > 1 else chains,
+        regions=regions,
     )  # fmt: skip
     if problem.customers < LARGE:
         return settings
@@ -147,8 +155,12 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
         return replace(settings, chains=GPU_CHAINS, **TAILS)
     regions = min(_regions(problem), GPU_CHAINS) if settings.regions > 1 else 1
     regions = 1 << (regions.bit_length() - 1)  # divides the chains
+    # A warp per insertion order: more orders take no more time. With prizes they find more: docs/findings.md.
+    orders = max(settings.orders, GPU_ORDERS) if problem.has_prizes else settings.orders
     # Savings are computed on a CPU only, and any other start needs the usual temperature.
-    return replace(settings, chains=GPU_CHAINS, regions=regions, start_savings=False, hot=Settings.hot)
+    return replace(
+        settings, chains=GPU_CHAINS, regions=regions, orders=orders, start_savings=False, hot=Settings.hot
+    )  # fmt: skip
 
 
 def has_long_windows(problem: Problem) -> bool:
