@@ -1,0 +1,65 @@
+"""Searches that ignore a limit on vehicles at first."""
+
+import numpy as np
+import pytest
+
+from ndsvrp import Problem, Progress, Solution, check, solve
+from ndsvrp.search.fleet import may_ignore_fleet, within_fleet
+from ndsvrp.search.settings import hybrid
+
+
+def prizes(vehicles: int | None = 2, n: int = 40) -> Problem:
+    """Return customers that all pay, so that a search without the limit uses many vehicles."""
+    random = np.random.default_rng(4)
+    return Problem(
+        demand=np.r_[0.0, np.ones(n)], capacity=5.0, coordinates=random.random((n + 1, 2)),
+        prize=np.r_[0.0, np.full(n, 2.0)], vehicles=vehicles,
+    )  # fmt: skip
+
+
+def test_routes_that_save_most_are_kept() -> None:
+    problem = Problem(
+        demand=np.ones(5) - np.eye(5)[0], capacity=2.0, vehicles=2, prize=np.array([0.0, 3.0, 3.0, 9.0, 2.5]),
+        coordinates=np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, -1.0]]),
+    )  # fmt: skip
+    whole = Solution([[4], [1, 2], [3]])  # they save 0.5, 2 and 7
+    assert within_fleet(problem, whole) == Solution([[1, 2], [3]])
+    assert within_fleet(problem.replace(vehicles=3), whole) == whole
+    assert within_fleet(problem.replace(vehicles=None), whole) == whole
+
+
+def test_only_where_no_customer_is_required() -> None:
+    problem = prizes()
+    assert problem.prize is not None
+    assert may_ignore_fleet(problem)
+    assert not may_ignore_fleet(problem.replace(vehicles=None))
+    assert not may_ignore_fleet(problem.replace(prize=np.where(np.arange(41) == 7, 0.0, problem.prize)))
+    assert hybrid(problem).free_fleet == 0.3
+    assert hybrid(problem.replace(vehicles=None)).free_fleet == 0.0
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_every_solution_keeps_the_limit(share: float) -> None:
+    problem, seen = prizes(), []
+
+    def note(progress: Progress) -> None:
+        assert progress.incumbent is not None
+        report = check(problem, progress.incumbent)
+        seen.append((report.feasible, len(progress.incumbent.routes), report.cost == pytest.approx(progress.best)))
+
+    result = solve(
+        problem, iterations=10, seed=1, solver="hybrid", rollouts=20, free_fleet=share, callback=note, device="cpu"
+    )
+    assert check(problem, result.solution).feasible
+    assert result.cost == pytest.approx(result.trace[-1].cost)
+    assert [point.cost for point in result.trace] == sorted((point.cost for point in result.trace), reverse=True)
+    assert all(feasible and routes <= 2 for feasible, routes, _ in seen)
+    assert all(same for *_, same in seen)
+
+
+def test_it_continues_after_the_limit_is_back() -> None:
+    """The best solution with two vehicles of five customers each serves ten customers."""
+    result = solve(prizes(), iterations=30, seed=1, solver="hybrid", rollouts=50, device="cpu")
+    assert [len(route) for route in result.solution.routes] == [5, 5]
+    assert result.iterations == 30
+    assert result.settings["free_fleet"] == 0.3
