@@ -46,6 +46,10 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(NATIVE)
 
+# The documentation site. A broken link, or a page that is not in the navigation, fails.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
+
 # Builds the wheel the way pip does for anyone else, then solves with it in an empty environment, without any extra.
 wheel-check: $(STAMP)
 	rm -rf dist $(VENV)-wheel

@@ -1,4 +1,4 @@
-"""Is the wheel whole, and does it solve without any extra? Run by the interpreter of the environment it is installed in.
+"""Is the wheel whole, and does it solve without any extra? Run by the interpreter of the environment that has it.
 
 Usage: check_wheel.py WHEEL INSTANCE
 """
