@@ -6,8 +6,10 @@ import re
 import shlex
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from ndsvrp.cli import app
 
@@ -61,3 +63,34 @@ def test_tutorials_run(page: str, folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert run_page(page, folder, commands=True) >= 2
+
+
+def parse(command: Any, args: list[str], name: str = "nds", parent: Any = None) -> None:
+    """Parse a command line as the command does, without running it."""
+    context = command.make_context(name, args, parent=parent)
+    if hasattr(command, "resolve_command"):  # a group of commands
+        name, inner, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        parse(inner, rest, name, context)
+
+
+def test_commands_of_all_pages_have_known_options() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "configs").glob("*.md")]
+    lines = [
+        line for page in pages for line in re.findall(r"^    (?:.* \| )?(nds .*)$", page.read_text(), re.MULTILINE)
+    ]
+    shown = [re.sub(r" > \S+|\[.*?\]", "", line) for line in lines if "-completion" not in line]
+    for line in shown:
+        parse(get_command(app), shlex.split(line, comments=True)[1:])
+    assert len(shown) > 70
+
+
+def test_commands_of_the_readme_run(folder: Path) -> None:
+    """Those of a search, on smaller instances and with shorter limits; benchmarks have tests of their own."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^    (nds (?:solve|check|generate) .*)$", text, re.MULTILINE)
+    for line in lines:
+        small = TIME.sub(r"\g<1>0.1", line).replace("-n 500 --count 16", "-n 20 --count 2")
+        with pytest.raises(SystemExit) as end:
+            app(shlex.split(small, comments=True)[1:], prog_name="nds")
+        assert end.value.code == 0, line
+    assert len(lines) >= 4 and len(list((folder / "solutions").glob("*.sol"))) == 2

@@ -5,13 +5,13 @@ Usage: python tools/draw_concepts.py. Needs the extra `policy`; seconds on a CPU
 
 from pathlib import Path
 
-from ndsvrp import Solution, Solver, check, generate, solve
-from ndsvrp.experiments.rollouts import choose, reconstruct
+from draw_removals import draw, rollouts_of
+
+from ndsvrp import Solution, check, generate, solve
 from ndsvrp.plot.removals import RemovalPanel, plot_removals
 from ndsvrp.plot.style import write
 
-ROOT = Path(__file__).parents[1]
-IMAGES = ROOT / "docs/img"
+IMAGES = Path(__file__).parents[1] / "docs/img"
 CUSTOMERS, SEED = 100, 14
 START = {"iterations": 1, "rollouts": 200, "hot": 0.01, "cold": 0.01}  # routes that leave something to gain
 
@@ -19,25 +19,17 @@ START = {"iterations": 1, "rollouts": 200, "hot": 0.01, "cold": 0.01}  # routes 
 def main() -> None:
     (problem,) = generate("cvrp", CUSTOMERS, seed=SEED)
     start = solve(problem, solver="sisr", chains=1, seed=SEED, **START).solution
-    with Solver(model="all", device="cpu", chains=1) as solver:
-        opened = solver.open(problem)
-        rollouts = [[int(c) for c in removed if c] for removed in choose(opened, problem, start)]
-        after = [reconstruct(opened, problem, start, removed) for removed in rollouts]
-    costs = [check(problem, solution).cost for solution in after]
-    best = min(range(len(costs)), key=costs.__getitem__)
-    removed, before = rollouts[best], check(problem, start).cost
-    ruined = Solution([[c for c in route if c not in removed] for route in start.routes])
+    rollouts = rollouts_of(problem, start)
+    best = min(rollouts, key=lambda rollout: rollout.cost)
+    ruined = Solution([[c for c in route if c not in best.removed] for route in start.routes])
+    count, before = len(best.removed), check(problem, start).cost
     step = [
-        RemovalPanel(problem, start, removed, f"1. solution, cost {before:.3f}"),
-        RemovalPanel(problem, ruined, removed, f"2. ruin: {len(removed)} customers removed"),
-        RemovalPanel(problem, after[best], removed, f"3. recreate: inserted again, cost {costs[best]:.3f}"),
+        RemovalPanel(problem, start, best.removed, f"1. solution, cost {before:.3f}"),
+        RemovalPanel(problem, ruined, best.removed, f"2. ruin: {count} customers removed"),
+        RemovalPanel(problem, best.after, best.removed, f"3. recreate: inserted again, cost {best.cost:.3f}"),
     ]
     write(plot_removals(step, 3), IMAGES / "ruin-and-recreate.png")
-    some = [
-        RemovalPanel(problem, start, chosen, f"rollout {number}: cost {before:.3f} to {cost:.3f}")
-        for number, (chosen, cost) in enumerate(zip(rollouts[:3], costs, strict=False), 1)
-    ]
-    write(plot_removals(some, 3), IMAGES / "rollouts.png")
+    draw(problem, start, rollouts, str(IMAGES / "rollouts.png"))
 
 
 if __name__ == "__main__":
