@@ -8,7 +8,7 @@ FROM python:3.11-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
-RUN PIP_CONSTRAINT=constraints.txt pip wheel --no-cache-dir --no-deps -w /wheels .
+RUN PIP_CONSTRAINT=/source/constraints.txt pip wheel --no-cache-dir --no-deps -w /wheels .
 
 FROM python:3.11-slim
 COPY --from=build /wheels /wheels
