@@ -6,6 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOLVERS := $(VENV)/.solvers
+BASE := $(VENV)/.base
 NATIVE := $(shell find native tests/native -name '*.hpp' -o -name '*.cpp' -o -name '*.cu')
 # An editable install knows the files of the package by name: it is made again if the list changes.
 FILES := build/files.txt
@@ -15,12 +16,13 @@ DEMO := X-n106-k14
 # Two workers halve the time. With worksteal, the tests of a file mostly stay on one worker and share its fixtures.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-fast fuzz lint format wheel-check build clean
+.PHONY: demo test test-fast fuzz lint format docs wheel-check build clean
 
-demo: $(STAMP)
+demo: $(BASE)
 	@mkdir -p out
 	$(BIN)/nds solve examples/data/$(DEMO).vrp --time 10 --seed 1 \
 		--out out/$(DEMO).sol --json out/$(DEMO).json --plot out/$(DEMO).png
+	$(BIN)/python tools/draw_removals.py examples/data/$(DEMO).vrp out/$(DEMO).sol out/$(DEMO)-policy.png
 
 test: $(STAMP) $(SOLVERS)
 	$(PYTEST)
@@ -45,7 +47,11 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(NATIVE)
 
-# Builds the wheel the way pip does for anyone else, then solves with it in an empty environment.
+# The documentation site. A broken link, or a page that is not in the navigation, fails.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
+
+# Builds the wheel the way pip does for anyone else, then solves with it in an empty environment, without any extra.
 wheel-check: $(STAMP)
 	rm -rf dist $(VENV)-wheel
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip wheel -q --no-deps -w dist \
@@ -58,12 +64,23 @@ wheel-check: $(STAMP)
 # compiled again by the next `make` after a change under native/, or of the list of files.
 build: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt CMakeLists.txt $(NATIVE) $(FILES)
-	@$(PYTHON) -c 'import sys; sys.exit("ndsvrp needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c constraints.txt scikit-build-core nanobind cmake ninja
-	$(BIN)/pip install -q -c constraints.txt --no-build-isolation \
-		--config-settings=cmake.define.NDS_TEAMS=ON -e '.[dev,bench,serve]'
+SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(NATIVE) $(FILES)
+INSTALL = $(BIN)/pip install -q -c constraints.txt --no-build-isolation
+define PREPARE
+@$(PYTHON) -c 'import sys; sys.exit("ndsvrp needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(BIN)/pip install -q -c constraints.txt scikit-build-core nanobind cmake ninja
+endef
+
+$(STAMP): $(SOURCES)
+	$(PREPARE)
+	$(INSTALL) --config-settings=cmake.define.NDS_TEAMS=ON -e '.[policy,dev,bench,serve,docs]'
+	@touch $(BASE) $@
+
+# Without what only tests need, such as the core with teams: enough for the demo, in less time.
+$(BASE): $(SOURCES)
+	$(PREPARE)
+	$(INSTALL) -e '.[policy]'
 	@touch $@
 
 # Those of the extra bench-all. Where they have no wheel, their tests are skipped.

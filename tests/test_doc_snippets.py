@@ -1,25 +1,96 @@
-"""The Python of the user's pages runs, block after block, each page in an empty folder."""
+"""The commands and the Python of the user's pages run, block after block, each page in an empty folder."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
+
+from ndsvrp.cli import app
 
 ROOT = Path(__file__).parents[1]
+TUTORIALS = sorted(path.stem for path in (ROOT / "docs/tutorials").glob("*.md"))
+# A file by its title, Python, or an indented command.
+PART = re.compile(r'```\w+ title="([\w.]+)"\n(.*?)```|```python\n(.*?)```|^    (nds .*?)$', re.DOTALL | re.MULTILINE)
+TIME = re.compile(r"(--time |\btime=)[\d.]+")
+
+
+def run_page(page: str, folder: Path, *, commands: bool) -> int:
+    """Run what a page shows, with short time limits. Return the number of parts that ran."""
+    names: dict[str, object] = {}
+    count = 0
+    for file, content, block, command in PART.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
+        if file:
+            (folder / file).write_text(content, encoding="utf-8")
+        elif block:
+            exec(compile(TIME.sub(r"\g<1>0.1", block), f"{page}.md", "exec"), names)
+        elif commands:
+            with pytest.raises(SystemExit) as end:
+                app(shlex.split(TIME.sub(r"\g<1>0.1", command), comments=True)[1:], prog_name="nds")
+            assert end.value.code == 0, command
+        count += not file
+    return count
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
 
 
 @pytest.mark.parametrize("page", ["modelling", "results", "instances"])
-def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    names: dict[str, object] = {}
+def test_blocks_run(page: str, folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for block in blocks:
-            exec(compile(block, f"{page}.md", "exec"), names)
-    assert len(blocks) >= 2
+        assert run_page(page, folder, commands=False) >= 2
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "getting-started",
+        *(f"tutorials/{name}" for name in TUTORIALS if name != "training"),
+        pytest.param("tutorials/training", marks=pytest.mark.slow),
+    ],
+)
+def test_tutorials_run(page: str, folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run_page(page, folder, commands=True) >= 2
+
+
+def parse(command: Any, args: list[str], name: str = "nds", parent: Any = None) -> None:
+    """Parse a command line as the command does, without running it."""
+    context = command.make_context(name, args, parent=parent)
+    if hasattr(command, "resolve_command"):  # a group of commands
+        name, inner, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        parse(inner, rest, name, context)
+
+
+def test_commands_of_all_pages_have_known_options() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "configs").glob("*.md")]
+    lines = [
+        line for page in pages for line in re.findall(r"^    (?:.* \| )?(nds .*)$", page.read_text(), re.MULTILINE)
+    ]
+    shown = [re.sub(r" > \S+|\[.*?\]", "", line) for line in lines if "-completion" not in line]
+    for line in shown:
+        parse(get_command(app), shlex.split(line, comments=True)[1:])
+    assert len(shown) > 70
+
+
+def test_commands_of_the_readme_run(folder: Path) -> None:
+    """Those of a search, on smaller instances and with shorter limits; benchmarks have tests of their own."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^    (nds (?:solve|check|generate) .*)$", text, re.MULTILINE)
+    for line in lines:
+        small = TIME.sub(r"\g<1>0.1", line).replace("-n 500 --count 16", "-n 20 --count 2")
+        with pytest.raises(SystemExit) as end:
+            app(shlex.split(small, comments=True)[1:], prog_name="nds")
+        assert end.value.code == 0, line
+    assert len(lines) >= 4 and len(list((folder / "solutions").glob("*.sol"))) == 2

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import ndsvrp
+
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("", "docs", "docs/experiments", "configs", "results", "tools", "examples/data", "tests/data")
+FOLDERS = ("", "docs", "docs/tutorials", "docs/experiments", "configs", "results", "tools", "examples/data",
+           "tests/data")  # fmt: skip
 PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 BASES = ("", "src/ndsvrp", "native", "native/include/ndsvrp", "native/cuda")
 NATIVE = ("*.hpp", "*.cpp", "*.cu")
@@ -71,3 +74,14 @@ def test_the_map_lists_every_package_and_file() -> None:
     )
     missing, gone = present - listed, listed - present - Counter(["native/include/ndsvrp", "native/cpu", "native/cuda"])
     assert not missing and not gone, (sorted(missing), sorted(gone))
+
+
+def test_the_reference_has_every_public_name() -> None:
+    text = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: ndsvrp(?:\.\w+)*\.(\w+)$", text, re.MULTILINE)) == sorted(ndsvrp.__all__)
+
+
+def test_the_readme_names_every_page_of_the_site() -> None:
+    readme, site = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "mkdocs.yml"))
+    pages = [page.name for page in (ROOT / "docs").glob("*.md")]
+    assert not [page for page in pages if f"docs/{page}" not in readme or page not in site]

@@ -59,6 +59,10 @@ class EngineError(NdsError):
     """An engine cannot carry out a request: no such device, too little memory, …"""
 
 
+class MissingPackageError(NdsError, ImportError):
+    """A package of an extra is not installed; the message has the command that installs it."""
+
+
 class NoSolutionError(NdsError):
     """No feasible solution was found; `unserved` lists the required customers in no route.
 

@@ -10,10 +10,11 @@ from ndsvrp.cli.formatting import say
 from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import option
 from ndsvrp.errors import NdsError
+from ndsvrp.extras import require
 from ndsvrp.problem import Problem
 from ndsvrp.records import describe
 from ndsvrp.search.stopping import Limits
-from ndsvrp.serve.config import INSTALL, ServeConfig
+from ndsvrp.serve.config import ServeConfig
 
 if TYPE_CHECKING:
     from ndsvrp.serve.watch import Watched
@@ -54,10 +55,9 @@ def serve_command(
         max_customers=max_customers, max_seconds=max_seconds, max_mib=max_mib, max_queue=max_queue, keep=keep,
         body_seconds=body_seconds, connections=connections,
     )  # fmt: skip
-    try:
-        from ndsvrp.serve.server import serve
-    except ModuleNotFoundError as error:
-        raise _missing(error) from None
+    require("serve")
+    from ndsvrp.serve.server import serve
+
     serve(config, _tell)
 
 
@@ -71,10 +71,9 @@ def page_of(problem: Problem, file: str, limits: Limits, seed: int, *, wanted: b
     if not wanted:
         yield None
         return
-    try:
-        from ndsvrp.serve.watch import Watched
-    except ModuleNotFoundError as error:
-        raise _missing(error) from None
+    require("serve")
+    from ndsvrp.serve.watch import Watched
+
     with Watched(problem, file, limits, seed) as page:
         say(f"watch the search on {page.address}", error=True)
         try:
@@ -91,9 +90,3 @@ def keep_open(page: "Watched | None", interrupts: Interrupts) -> None:
     say(f"the page stays on {page.address} until Ctrl-C", error=True)
     while not interrupts.asked:
         time.sleep(0.1)
-
-
-def _missing(error: ModuleNotFoundError) -> NdsError:
-    if error.name is None or error.name.partition(".")[0] not in ("fastapi", "pydantic", "starlette", "uvicorn"):
-        raise error
-    return NdsError(INSTALL)

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 import ndsvrp._core as _core
 from ndsvrp.errors import EngineError, NdsWarning
+from ndsvrp.extras import install
 
 OF_NETWORK = ("attention", "decode", "decoder_tiles", "normalization", "pointwise", "rollout_random", "route_layers")
 SPIN, PAUSE = 0.02, 0.0002  # seconds of waiting without a pause, then of each pause
@@ -189,8 +190,10 @@ def _argument(value: Any) -> Any:
 
 
 def _import_torch() -> Any:
-    import torch  # here: slow, and not needed without a GPU
-
+    try:
+        import torch  # here: slow, and not needed without a GPU
+    except ImportError:
+        raise EngineError(f"the GPU engine needs torch: {install('gpu')}") from None
     if not torch.cuda.is_available():
         raise EngineError("device 'cuda': torch finds no NVIDIA GPU with a driver it can use; use 'cpu'")
     return torch
@@ -200,7 +203,7 @@ def _import_cuda_core() -> Any:
     try:
         import cuda.core
     except ImportError:
-        raise EngineError("the GPU engine needs cuda-core: pip install 'ndsvrp[gpu]'") from None
+        raise EngineError(f"the GPU engine needs cuda-core: {install('gpu')}") from None
     return cuda.core
 
 

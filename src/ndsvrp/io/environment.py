@@ -4,7 +4,6 @@ import os
 import platform
 import subprocess
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,8 @@ def usable_cores() -> int:
 
 
 def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version  # here: slow, and every search imports this module
+
     try:
         return version(package)  # from its metadata, without importing torch
     except PackageNotFoundError:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.errors import InstanceError
+from ndsvrp.extras import install
 from ndsvrp.io.files import MIB, PathLike, read_bytes
 from ndsvrp.io.npz import MAX_UNPACKED
 
@@ -22,7 +23,7 @@ def read_torch(path: PathLike) -> dict[str, Any]:
     try:
         import torch
     except ImportError:
-        raise InstanceError("needs the package torch (pip install torch)", file=str(path)) from None
+        raise InstanceError(f"needs the package torch ({install('policy')})", file=str(path)) from None
     try:
         _check_archive(data)
         with warnings.catch_warnings(action="ignore"):  # torch's, about damaged or unusual files

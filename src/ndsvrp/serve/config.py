@@ -11,7 +11,6 @@ from ndsvrp.io.environment import usable_cores
 from ndsvrp.records import documented, require_record
 
 SHORTEST_TOKEN = 16
-INSTALL = "the service needs FastAPI and uvicorn: pip install 'ndsvrp[serve]'"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,23 @@
+"""Parts of the program that need packages beyond the base installation, and the command that installs them."""
+
+from importlib.util import find_spec
+
+from ndsvrp.errors import MissingPackageError
+
+EXTRAS = {
+    "policy": ("the learned policy", ("torch", "safetensors")),
+    "serve": ("the service", ("fastapi", "uvicorn")),
+}
+"""By extra of the package: what needs it, and the modules that must be there."""
+
+
+def require(extra: str) -> None:
+    """Raise a `MissingPackageError` unless the modules of an extra are installed. Nothing is imported."""
+    part, modules = EXTRAS[extra]
+    if missing := [module for module in modules if find_spec(module) is None]:
+        raise MissingPackageError(f"{part} needs {' and '.join(missing)}: {install(extra)}")
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'ndsvrp[{extra}]'"
