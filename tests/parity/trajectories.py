@@ -87,7 +87,7 @@ def search(case: dict[str, Any]) -> dict[str, Any]:
     else:
         seed, variant, source, customers, fleet, layout = case["problem"]
         problem = random_problem(seed, variant, source, customers=customers, vehicles=fleet, layout=layout)
-    how = {"device": "cpu", **case["search"]}
+    how = {"device": "cpu", "free_fleet": 0.0, **case["search"]}  # the share came after the file
     if how["ruin" if "ruin" in how else "solver"] == "function":
         how["ruin"] = every_third
     with warnings.catch_warnings(), patch("ndsvrp.search.solver.shortage", lambda problem: None):  # search anyhow

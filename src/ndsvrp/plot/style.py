@@ -54,7 +54,7 @@ def palette(count: int) -> Floats:
 
 #: Colours of solvers, apart also for colour-blind readers (after Okabe and Ito 2008).
 SOLVERS = {
-    "nds": "#0072b2", "hybrid": "#d55e00", "sisr": "#e69f00", "sisrs": "#e69f00", "pyvrp": "#009e73", "hgs": "#cc79a7",
+    "nds": "#0072b2", "hybrid": "#d55e00", "sisr": "#e69f00", "pyvrp": "#009e73", "hgs": "#cc79a7",
     "ortools": "#56b4e9", "vroom": "#7f6a3f", "lkh": "#6a3d9a",
 }  # fmt: skip
 SHADES = (1.0, 0.6, 1.35, 0.8, 1.2)  # lightness of the first, second, … configuration of a solver
@@ -67,11 +67,12 @@ def solver_colours(names: Sequence[str]) -> dict[str, Colour]:
     get those of `palette`.
     """
     unique = list(dict.fromkeys(names))
-    families = {name: re.split(r"[-@ ,(]", name, maxsplit=1)[0].lower() for name in unique}
+    plain = {name: "sisr" if name == "SISRs" else name.lower() for name in unique}
+    families = {name: re.split(r"[-@ ,(]", plain[name], maxsplit=1)[0] for name in unique}
     others = iter(palette(len(unique)).tolist())
     taken: dict[str, int] = {}
     colours: dict[str, Colour] = {}
-    for name in sorted(unique, key=lambda name: name.lower() != families[name]):  # the plain name has the plain colour
+    for name in sorted(unique, key=lambda name: plain[name] != families[name]):  # the plain name has the plain colour
         family = families[name]
         if family in SOLVERS:
             shade = taken[family] = taken.get(family, -1) + 1

@@ -22,8 +22,10 @@ def without_fleet(problem: Problem) -> Problem:
 
 def within_fleet(problem: Problem, solution: Solution) -> Solution:
     """Return the solution with those routes that save most, as many as there are vehicles."""
+    if problem.vehicles is None or problem.prize is None:
+        return solution
     routes = [route for route in solution.routes if route]
-    if problem.vehicles is None or problem.prize is None or len(routes) <= problem.vehicles:
+    if len(routes) <= problem.vehicles:
         return solution
     costs = []
     for route in routes:
