@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,13 @@ def one_thread() -> Iterator[None]:
 
     with torch_threads(1):
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interrupts() -> None:
+    """Shells start background jobs with interrupts ignored, which tests of Ctrl-C would inherit."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
