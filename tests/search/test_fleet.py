@@ -1,11 +1,16 @@
 """Searches that ignore a limit on vehicles at first."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ndsvrp import Problem, Progress, Solution, check, solve
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.search.asa import Search
 from ndsvrp.search.fleet import may_ignore_fleet, within_fleet
 from ndsvrp.search.settings import hybrid
+from ndsvrp.search.stopping import Budget
 
 
 def prizes(vehicles: int | None = 2, n: int = 40) -> Problem:
@@ -63,3 +68,47 @@ def test_it_continues_after_the_limit_is_back() -> None:
     assert [len(route) for route in result.solution.routes] == [5, 5]
     assert result.iterations == 30
     assert result.settings["free_fleet"] == 0.3
+
+
+@pytest.mark.parametrize("how", ["patience", "callback", "end"])
+def test_the_result_is_the_best_of_the_trace(how: str) -> None:
+    """Also if the search ends while the limit is ignored, where the best solution within it is another one."""
+    for seed in range(12):
+        more = {
+            "patience": {"patience": 3},
+            "callback": {"callback": lambda progress: progress.iteration < 2},
+            "end": {"free_fleet": 1.0},
+        }[how]
+        result = solve(prizes(3), iterations=12, seed=seed, solver="hybrid", rollouts=10, device="cpu", **more)
+        assert result.cost == pytest.approx(result.trace[-1].cost, rel=1e-6)
+
+
+def test_patience_waits_for_the_limit() -> None:
+    result = solve(prizes(3), iterations=40, patience=2, seed=1, solver="hybrid", rollouts=10, device="cpu")
+    assert result.iterations > 0.3 * 40
+
+
+def test_a_callback_ends_an_engine_that_runs_ahead() -> None:
+    """Its answer may come from an iteration that is observed when the limit comes back."""
+    engine = CpuEngine(runs_ahead=True)
+    settings = replace(hybrid(prizes()), rollouts=10)
+    search = Search([prizes()], engine, settings, Budget(iterations=10), 1, callback=lambda p: p.iteration < 3)
+    assert search.run() == "callback"
+    assert search.iteration <= 4
+
+
+def test_an_interruption_at_the_switch_leaves_the_trace_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, problem = CpuEngine(), prizes()
+    search = Search([problem], engine, replace(hybrid(problem), rollouts=10), Budget(iterations=10), 1)
+    search.prepare()
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CpuEngine, "start", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        search.run()
+    search.note_best()
+    (solution,) = search.best()
+    assert check(problem, solution).feasible
+    assert search.traces[0][-1].cost == pytest.approx(check(problem, solution).cost)

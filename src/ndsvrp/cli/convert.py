@@ -58,6 +58,8 @@ def convert_command(
     stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
     ignored = ignore_field or ()
     if is_folder(target) or (to is None and not target.suffix and not is_standard(target)):
+        if index is not None:
+            raise NdsError("--index chooses one instance, and TARGET is a folder for all of a set: name a file")
         _convert_set(file, target, to or "vrp", round_, ignored, stated)
         return
     form = form_by_ending(target, to)

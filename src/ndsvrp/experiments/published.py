@@ -47,7 +47,7 @@ def difference(experiment: str, column: str, series: str, to: str) -> float | No
     one, other = figures.get((column, series)), figures.get((column, to))
     if one is None or other is None or series == to:
         return None
-    return one.gap if one.gap is not None else gap(one.cost, other.cost)
+    return one.gap if one.gap is not None and other.gap is None else gap(one.cost, other.cost)
 
 
 def table(experiment: str) -> Table | None:

@@ -48,7 +48,7 @@ def _text(text: str, names: tuple[str, ...]) -> Floats:
     nodes, rows = len(names), _rows(text, len(names))
     columns: list[int] | None = None
     first = next(rows)
-    if not is_number(first[0][-1]):
+    if len(first[0]) == nodes + 1 or not is_number(first[0][-1]):  # names may be numbers
         columns = _positions(first[0][1:], names, first[1])
     else:
         rows = chain([first], rows)

@@ -20,6 +20,7 @@ from ndsvrp.scope import unsupported
 
 PLACE = ("name", "x", "y", "lat", "lon", "window")
 CUSTOMER = (*PLACE, *(field.name for field in FIELDS if field.columns == 1))
+LONGEST_NAME = 1000  # characters
 MATRICES = ("distance", "duration")
 PROBLEM = ("name", "metric", *FLEET, "depot", "customers", *MATRICES)
 
@@ -116,6 +117,10 @@ def _add(add: Any, entry: dict[str, Any], known: tuple[str, ...], where: str) ->
 def _text(value: Any, field: str) -> str:
     if not isinstance(value, str):
         raise InstanceError(f"{value!r} is not text", field=field)
+    if len(value) > LONGEST_NAME:
+        raise InstanceError(f"{len(value):,} characters, at most {LONGEST_NAME} are allowed", field=field)
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise InstanceError(f"{value!r} has half of a character", field=field)
     return value
 
 

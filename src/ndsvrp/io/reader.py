@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Never, overload
 
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io.additions import Additions
@@ -90,7 +90,7 @@ def _instances(
         problems = ProblemSet(path, metric or Metric.NONE, data)
         if additions == Additions():
             return problems
-        return [_located(path, additions, problem) for problem in problems]
+        return Completed(path, problems, additions)
     return [_one(path, data, metric, ignore, additions)]
 
 
@@ -116,6 +116,25 @@ def _one(path: PathLike, data: bytes, metric: Metric | None, ignore: tuple[str, 
     if form == "vrp" and problem.coordinates is not None and problem.distance is None:
         warn_of_degrees(problem.coordinates, file)
     return problem
+
+
+class Completed(Sequence[Problem]):
+    """A set with additions, made when an instance is asked for: a set may be large."""
+
+    def __init__(self, path: PathLike, problems: Sequence[Problem], additions: Additions) -> None:
+        self._path, self._problems, self._additions = path, problems, additions
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    @overload
+    def __getitem__(self, index: int) -> Problem: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Problem]: ...
+    def __getitem__(self, index: int | slice) -> Problem | Sequence[Problem]:
+        if isinstance(index, slice):
+            return Completed(self._path, self._problems[index], self._additions)
+        return _located(self._path, self._additions, self._problems[index])
 
 
 def _located(path: PathLike, additions: Additions, problem: Problem) -> Problem:

@@ -56,6 +56,7 @@ class Search:
         self._recipe = self.settings.recipe(self.problems[0].customers, by_rule=self.ruin is None)
         optional = all(may_ignore_fleet(problem) for problem in self.problems)
         self._ignores_fleet = self.settings.free_fleet > 0 and self.init is None and optional
+        self._within: list[tuple[float, Solution]] = []  # while it is ignored: the best that keep the limit
 
     def prepare(self) -> State:
         """Convert the problems to the form of the engine, with trivial first solutions."""
@@ -74,12 +75,15 @@ class Search:
         self.state = state
         return state
 
-    def _limit_fleet(self, state: State) -> State:
-        """Go on with the limit on vehicles, from the best solutions."""
-        self._pipeline.finish(self._report)
-        init = self.best()
-        self._ignores_fleet = False
-        return self._start(self.problems, init)
+    def _limit_fleet(self) -> State:
+        """Go on with the limit on vehicles, from the best solutions that keep it."""
+        state = self._start(self.problems, self.best())
+        self._ignores_fleet = False  # not before there is such a state: an interruption may come meanwhile
+        return state
+
+    def _has_time_to_limit_fleet(self) -> bool:
+        """Whether the time limit allows to convert the problems once more."""
+        return self.budget.seconds is None or self.budget.elapsed() + 2 * self.preparation < self.budget.seconds
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""
@@ -102,8 +106,12 @@ class Search:
         while stopped is None:  # line 5
             self.iteration += 1
             used = self.budget.fraction(self.iteration)
-            if self._ignores_fleet and used >= settings.free_fleet:
-                state = self._limit_fleet(state)
+            if self._ignores_fleet and used >= settings.free_fleet and self._has_time_to_limit_fleet():
+                stopped = self._pipeline.finish(self._report)
+                if stopped is not None:
+                    self.iteration -= 1
+                    break
+                state = self._limit_fleet()
             temperatures = np.array([cool(used) for cool in cooling])  # lines 2 and 15
             removed = self._removals(state, recipe)
             rollouts = settings.rollouts if removed is None else removed.shape[1]
@@ -133,7 +141,13 @@ class Search:
         if self.state is None:
             return [Solution([]) for _ in self.problems]
         found = [self.engine.export(self.state, int(chain)) for chain in self._best_chains(self.state.stats())]
-        return [within_fleet(problem, solution) for problem, solution in zip(self.problems, found, strict=True)]
+        if not self._ignores_fleet:
+            return found
+        cut = [within_fleet(problem, solution) for problem, solution in zip(self.problems, found, strict=True)]
+        new = [(check(problem, solution).cost, solution) for problem, solution in zip(self.problems, cut, strict=True)]
+        known = self._within or new
+        self._within = [min(pair, key=lambda each: each[0]) for pair in zip(known, new, strict=True)]
+        return [solution for _, solution in self._within]
 
     def note_best(self) -> None:
         """Add to the traces what an interrupted search has found, unfinished iterations included."""
@@ -168,6 +182,8 @@ class Search:
             float(launched.temperatures.mean()), self.reconstructions, int(stats.missing[best].sum()),
         ).with_export(self.best)  # fmt: skip
         ended = self._control.reason(progress)
+        if self._ignores_fleet:
+            self.budget.defer_patience(launched.iteration)
         return self.budget.reason(progress) or ended
 
     def _note(self, launched: Launched, stats: ChainStats) -> Ints:
@@ -179,9 +195,8 @@ class Search:
     def _trace(self, iteration: int, stats: ChainStats) -> Ints:
         best = self._best_chains(stats)
         if self._ignores_fleet:
-            stats.best_costs[best] = [
-                check(problem, solution).cost for problem, solution in zip(self.problems, self.best(), strict=True)
-            ]
+            self.best()
+            stats.best_costs[best] = [cost for cost, _ in self._within]
         for trace, chain in zip(self.traces, best, strict=True):
             cost = float(stats.best_costs[chain])
             if stats.missing[chain] == 0 and (not trace or cost < trace[-1].cost):

@@ -46,10 +46,13 @@ class Pipeline:
             stopped = self._observe(report)
         return stopped or self.budget.spent(launched.iteration) or ("time" if self._is_too_late() else None)
 
-    def finish(self, report: Report) -> None:
-        """Report what is left."""
+    def finish(self, report: Report) -> str | None:
+        """Report what is left. Return the first reason to end the search, if there is one."""
+        stopped = None
         while self._pending:
-            self._observe(report)
+            reason = self._observe(report)
+            stopped = stopped or reason
+        return stopped
 
     def drain(self) -> Iterator[tuple[Launched, ChainStats]]:
         """Wait for each iteration that is left, without reporting it: for a search that was interrupted."""

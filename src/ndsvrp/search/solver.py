@@ -17,6 +17,7 @@ from ndsvrp.records import require_whole
 from ndsvrp.ruin import Ruin, as_ruin
 from ndsvrp.search.asa import Search
 from ndsvrp.search.control import Callback, CallbackFailure, Stop, interruptible
+from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.planning import Plan, Request, plan
 from ndsvrp.search.result import Result, no_solution
 from ndsvrp.search.stopping import Budget, Limits
@@ -181,7 +182,8 @@ def _sorted_out(problems: Sequence[Problem]) -> tuple[list[list[int]], dict[int,
         if short := shortage(problem):
             refused[i] = NoSolutionError(short, [])
             continue
-        kind = problem.customers, variant_of(problem), problem.vehicles is None, problem.distance is None
+        fleet = problem.vehicles is None, may_ignore_fleet(problem)
+        kind = problem.customers, variant_of(problem), fleet, problem.distance is None
         groups.setdefault(kind, []).append(i)
     return list(groups.values()), refused
 

@@ -105,6 +105,10 @@ class Budget:
         """Whether costs can end the search."""
         return self.target is not None or self.patience is not None
 
+    def defer_patience(self, iteration: int) -> None:
+        """Count iterations without a better solution from this one on."""
+        self._since = iteration
+
     def reason(self, progress: Progress) -> str | None:
         """Return why the search ends after this iteration; None if it continues."""
         if progress.best < self._best:  # sums of integer ticks: no rounding noise

@@ -48,7 +48,7 @@ class Access:
         if is_loopback(self.config.host) and not is_loopback(_host(f"//{headers.get('host', '')}")):
             return 403, "the Host header does not name localhost"
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+        if origin is not None and _place(origin) != headers.get("host"):
             return 403, "requests from pages of another site are refused"
         if not self.config.token or not scope["path"].startswith("/api"):
             return None
@@ -56,6 +56,13 @@ class Access:
         if kind.lower() == "bearer" and secrets.compare_digest(given.strip().encode(), self.config.token.encode()):
             return None
         return 401, "a token is needed: 'Authorization: Bearer …'"
+
+
+def _place(address: str) -> str | None:
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return None
 
 
 def _host(address: str) -> str:

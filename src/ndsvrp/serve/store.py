@@ -80,13 +80,16 @@ class Store:
             # NORMAL: a commit survives the end of the process; the last ones may be lost if the machine loses power.
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
                 self._database.execute(f"PRAGMA {pragma}")
-            self._database.executescript(SCHEMA)
             known = self._database.execute("PRAGMA user_version").fetchone()[0]
+            if known not in (0, VERSION):
+                self.close()
+                raise NdsError(f"{file}: was written by another version of the service")
+            self._database.executescript(SCHEMA)
             self._database.execute(f"PRAGMA user_version = {VERSION}")
         except sqlite3.Error as error:
             raise NdsError(f"{file}: cannot be used as a database of jobs ({error})") from None
-        if known not in (0, VERSION):
-            raise NdsError(f"{file}: was written by another version of the service")
+        if file.exists():  # not in memory
+            file.chmod(0o600)  # jobs are for those who have the token
 
     def close(self) -> None:
         """Close the database."""

@@ -59,8 +59,8 @@ def _memory_folder() -> str | None:
 
 
 def safe_name(name: str) -> str:
-    """Return a name for a file in a folder of its own: without folders, of harmless characters."""
-    plain = re.sub(r"[^\w.+-]", "_", PurePath(name.replace("\\", "/")).name).lstrip(".")
+    """Return a name for a file in a folder of its own, and for headers: without folders, of harmless characters."""
+    plain = re.sub(r"[^A-Za-z0-9_.+-]", "_", PurePath(name.replace("\\", "/")).name).lstrip(".")
     stem, dot, ending = plain.rpartition(".")
     return f"{stem[:80]}{dot}{ending[:10]}" if stem else plain[:80] or "instance"
 

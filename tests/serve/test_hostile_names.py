@@ -1,0 +1,43 @@
+"""Names and versions that clients or other programs may send."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from ndsvrp import NdsError
+from ndsvrp.serve.store import Store
+from ndsvrp.serve.uploads import safe_name
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("\u0141\u00f3d\u017a.csv", "__d_.csv"),
+        ("../../etc/passwd", "passwd"),
+        ("\U0001f600" * 90 + ".vrp", "_" * 80 + ".vrp"),
+    ],
+)
+def test_file_names_are_plain(name: str, safe: str) -> None:
+    """They are sent in headers, and a folder takes at most 255 bytes."""
+    assert safe_name(name) == safe
+
+
+def test_a_database_of_another_version_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.sqlite"
+    with sqlite3.connect(file) as database:
+        database.execute("PRAGMA user_version = 7")
+    for _ in range(2):
+        with pytest.raises(NdsError, match="was written by another version of the service"):
+            Store(file)
+    with sqlite3.connect(file) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (7,)
+        assert database.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+
+
+def test_only_the_owner_reads_the_database(tmp_path: Path) -> None:
+    store = Store(tmp_path / "jobs.sqlite")
+    store.close()
+    assert (tmp_path / "jobs.sqlite").stat().st_mode & 0o077 == 0
