@@ -2,25 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ndsvrp.cli.formatting import headline, say
 from ndsvrp.cli.options import (
-    Capacity,
-    Column,
-    DistanceFile,
-    DurationFile,
+    NOTHING,
     IgnoreField,
     Index,
     InstanceFile,
-    MaxDistance,
-    MaxDuration,
     Round,
-    Vehicles,
-    additions_of,
+    Stated,
     option,
+    states_data,
 )  # fmt: skip
 from ndsvrp.cli.outputs import check_paths
 from ndsvrp.errors import NdsError
@@ -32,6 +27,7 @@ from ndsvrp.schemas import NAMES, schema_text
 from ndsvrp.text import amount
 
 
+@states_data
 def convert_command(
     file: InstanceFile,
     target: Annotated[
@@ -43,19 +39,12 @@ def convert_command(
     round_: Round = "auto",
     index: Index = None,
     ignore_field: IgnoreField = None,
-    columns: Column = None,
-    capacity: Capacity = None,
-    vehicles: Vehicles = None,
-    max_distance: MaxDistance = None,
-    max_duration: MaxDuration = None,
-    distance: DistanceFile = None,
-    duration: DurationFile = None,
+    stated: Stated = NOTHING,
 ) -> None:
     """Convert an instance: VRPLIB (.vrp), Solomon text (.txt), table of stops (.csv), JSON (.json), set (.npz).
 
     What the format of TARGET cannot hold is refused, or warned of if it does not change the problem.
     """
-    stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
     ignored = ignore_field or ()
     if is_folder(target) or (to is None and not target.suffix and not is_standard(target)):
         if index is not None:
@@ -73,9 +62,7 @@ def convert_command(
         say(f"{target}: {headline(problems[0], round_, len(problems) if len(problems) > 1 else None)}")
 
 
-def _convert_set(
-    file: Path, folder: Path, form: str, round_: str, ignored: Sequence[str], stated: dict[str, Any]
-) -> None:
+def _convert_set(file: Path, folder: Path, form: str, round_: str, ignored: Sequence[str], stated: Stated) -> None:
     """Write every instance of a set or folder to a file of its own."""
     form_by_ending(folder, form)
     problems = read_set(file, round_, ignore_fields=ignored, **stated)

@@ -12,18 +12,13 @@ from ndsvrp.bench.best_known import best_known
 from ndsvrp.check import check
 from ndsvrp.cli.formatting import cost_of, headline, metric_reason, print_facts, say
 from ndsvrp.cli.options import (
-    Capacity,
-    Column,
-    DistanceFile,
-    DurationFile,
+    NOTHING,
     IgnoreField,
     Index,
     InstanceFile,
-    MaxDistance,
-    MaxDuration,
     Round,
-    Vehicles,
-    additions_of,
+    Stated,
+    states_data,
 )  # fmt: skip
 from ndsvrp.constraints import CONSTRAINTS
 from ndsvrp.constraints.base import Facts
@@ -38,6 +33,7 @@ from ndsvrp.variants import variant_of
 DESCRIBED = 1000  # instances of a set
 
 
+@states_data
 def check_command(
     file: InstanceFile,
     solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="The solution, a .sol file.")],
@@ -48,13 +44,7 @@ def check_command(
     round_: Round = "auto",
     index: Index = None,
     ignore_field: IgnoreField = None,
-    columns: Column = None,
-    capacity: Capacity = None,
-    vehicles: Vehicles = None,
-    max_distance: MaxDistance = None,
-    max_duration: MaxDuration = None,
-    distance: DistanceFile = None,
-    duration: DurationFile = None,
+    stated: Stated = NOTHING,
 ) -> None:
     """Check a solution: its cost, everything it violates, the gap to the best known cost.
 
@@ -62,7 +52,6 @@ def check_command(
     """
     if best is not None and not 0 < best < math.inf:
         raise NdsError(f"--best: {best:g} is not a cost to compare with")
-    stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
     problem = read(file, round_, index, ignore_fields=ignore_field or (), **stated)
     routes, written = read_solution(solution)
     report = check(problem, routes)
@@ -91,21 +80,15 @@ def check_command(
         raise typer.Exit(3)
 
 
+@states_data
 def info_command(
     file: InstanceFile,
     round_: Round = "auto",
     index: Index = None,
     ignore_field: IgnoreField = None,
-    columns: Column = None,
-    capacity: Capacity = None,
-    vehicles: Vehicles = None,
-    max_distance: MaxDistance = None,
-    max_duration: MaxDuration = None,
-    distance: DistanceFile = None,
-    duration: DurationFile = None,
+    stated: Stated = NOTHING,
 ) -> None:
     """Describe an instance; without --index, the instances of an .npz set or a folder, up to a thousand."""
-    stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
     ignored = ignore_field or ()
     instances = (
         read_set(file, round_, ignore_fields=ignored, **stated)

@@ -1,6 +1,10 @@
 """Arguments and options that several commands share."""
 
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -55,45 +59,59 @@ IgnoreField = Annotated[
     ),
 ]
 _DATA = "Data beside the file"
-Column = Annotated[
-    list[str] | None,
-    option(
-        "OURS=THEIRS",
-        "Column of a table of stops: demand=kg reads the column kg as the demand; repeatable.",
-        "--column",
-        panel=_DATA,
-    ),
-]
-Capacity = Annotated[float | None, option("Q", "Capacity of a vehicle.", "--capacity", panel=_DATA)]
-Vehicles = Annotated[int | None, option("N", "Number of vehicles.", "--vehicles", panel=_DATA)]
-MaxDistance = Annotated[float | None, option("D", "Limit on the distance of a route.", "--max-distance", panel=_DATA)]
-MaxDuration = Annotated[float | None, option("T", "Limit on the duration of a route.", "--max-duration", panel=_DATA)]
-DistanceFile = Annotated[Path | None, option("FILE", "Matrix of distances, .csv or .npy.", "--distance", panel=_DATA)]
-DurationFile = Annotated[
-    Path | None, option("FILE", "Matrix of travel times, .csv or .npy.", "--duration", panel=_DATA)
-]
+_STATED: dict[str, Any] = {
+    "columns": Annotated[
+        list[str] | None,
+        option(
+            "OURS=THEIRS",
+            "Column of a table of stops: demand=kg reads the column kg as the demand; repeatable.",
+            "--column",
+            panel=_DATA,
+        ),
+    ],
+    "capacity": Annotated[float | None, option("Q", "Capacity of a vehicle.", "--capacity", panel=_DATA)],
+    "vehicles": Annotated[int | None, option("N", "Number of vehicles.", "--vehicles", panel=_DATA)],
+    "max_distance": Annotated[
+        float | None, option("D", "Limit on the distance of a route.", "--max-distance", panel=_DATA)
+    ],
+    "max_duration": Annotated[
+        float | None, option("T", "Limit on the duration of a route.", "--max-duration", panel=_DATA)
+    ],
+    "distance": Annotated[Path | None, option("FILE", "Matrix of distances, .csv or .npy.", "--distance", panel=_DATA)],
+    "duration": Annotated[
+        Path | None, option("FILE", "Matrix of travel times, .csv or .npy.", "--duration", panel=_DATA)
+    ],
+}
+Stated = Mapping[str, Any]  #: what these options state beside the file, as arguments of `ndsvrp.read`
+NOTHING: Stated = MappingProxyType({})
 
 
-def additions_of(
-    columns: list[str] | None,
-    capacity: float | None,
-    vehicles: int | None,
-    max_distance: float | None,
-    max_duration: float | None,
-    distance: Path | None,
-    duration: Path | None,
-) -> dict[str, Any]:
-    """Return what the options state beside the file, as arguments of `ndsvrp.read`."""
+def states_data(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `_STATED` in place of its parameter `stated`."""
+    own = inspect.signature(command)
+    options = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation)
+        for name, annotation in _STATED.items()
+    ]
+    parameters = [each for one in own.parameters.values() for each in (options if one.name == "stated" else [one])]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        stated = {name: given.pop(name) for name in _STATED}
+        command(**given, stated={**stated, "columns": _mapping(stated["columns"])})
+
+    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads it
+    return with_options
+
+
+def _mapping(columns: list[str] | None) -> dict[str, str] | None:
     mapping: dict[str, str] = {}
     for text in columns or []:
         ours, equals, theirs = text.partition("=")
         if not equals or not ours.strip() or not theirs.strip():
             raise NdsError(f"--column: '{text}' is not like demand=kg")
         mapping[ours.strip().lower()] = theirs
-    return {
-        "columns": mapping or None, "capacity": capacity, "vehicles": vehicles, "max_distance": max_distance,
-        "max_duration": max_duration, "distance": distance, "duration": duration,
-    }  # fmt: skip
+    return mapping or None
 
 
 RowFile = Annotated[Path | None, option("FILE.jsonl", "Append a row per measurement.")]

@@ -15,20 +15,15 @@ from ndsvrp.bench.best_known import best_known
 from ndsvrp.cli.formatting import console, cost_of, headline, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import (
-    Capacity,
-    Column,
-    DistanceFile,
-    DurationFile,
+    NOTHING,
     IgnoreField,
     Index,
     InstanceFile,
-    MaxDistance,
-    MaxDuration,
     Round,
-    Vehicles,
-    additions_of,
+    Stated,
     option,
     request_option,
+    states_data,
 )  # fmt: skip
 from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
 from ndsvrp.cli.progress import Shown, Watch, watch
@@ -56,6 +51,7 @@ _OWN_OPTION = ("ruin", "chains")  # settings with an option besides --set
 _LIMITS, _HOW, _FILES = "How long", "How", "Files"
 
 
+@states_data
 def solve_command(
     file: InstanceFile,
     time: Annotated[
@@ -96,13 +92,7 @@ def solve_command(
     round_: Round = "auto",
     index: Index = None,
     ignore_field: IgnoreField = None,
-    columns: Column = None,
-    capacity: Capacity = None,
-    vehicles: Vehicles = None,
-    max_distance: MaxDistance = None,
-    max_duration: MaxDuration = None,
-    distance: DistanceFile = None,
-    duration: DurationFile = None,
+    stated: Stated = NOTHING,
     init: Annotated[Path | None, option("FILE.sol", "Start from this solution.", panel=_FILES)] = None,
     out: Annotated[
         Path | None,
@@ -147,7 +137,6 @@ def solve_command(
     piped = any(path is not None and is_standard(path) for path in (out, json, report))
     task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet, piped, page)
     with Solver(request) as opened:
-        stated = additions_of(columns, capacity, vehicles, max_distance, max_duration, distance, duration)
         if index is None and (file.suffix.lower() == ".npz" or is_folder(file)):
             for name, given in (("--init", init), ("--plot", plot), ("--report", report), ("--watch", page or None)):
                 if given is not None:
