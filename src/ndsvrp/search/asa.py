@@ -140,14 +140,20 @@ class Search:
         """Return the best solution of each problem; without routes if the search ended before its start."""
         if self.state is None:
             return [Solution([]) for _ in self.problems]
-        found = [self.engine.export(self.state, int(chain)) for chain in self._best_chains(self.state.stats())]
-        if not self._ignores_fleet:
-            return found
-        cut = [within_fleet(problem, solution) for problem, solution in zip(self.problems, found, strict=True)]
-        new = [(check(problem, solution).cost, solution) for problem, solution in zip(self.problems, cut, strict=True)]
+        chains = self._best_chains(self.state.stats())
+        if self._ignores_fleet:
+            return [solution for _, solution in self._best_within_fleet(self.state, chains)]
+        return [self.engine.export(self.state, int(chain)) for chain in chains]
+
+    def _best_within_fleet(self, state: State, chains: Ints) -> list[tuple[float, Solution]]:
+        """Cut the solutions of these chains, one per problem, to the fleet. Return the best so far, with costs."""
+        new = []
+        for problem, chain in zip(self.problems, chains, strict=True):
+            solution = within_fleet(problem, self.engine.export(state, int(chain)))
+            new.append((check(problem, solution).cost, solution))
         known = self._within or new
         self._within = [min(pair, key=lambda each: each[0]) for pair in zip(known, new, strict=True)]
-        return [solution for _, solution in self._within]
+        return self._within
 
     def note_best(self) -> None:
         """Add to the traces what an interrupted search has found, unfinished iterations included."""
@@ -194,9 +200,8 @@ class Search:
 
     def _trace(self, iteration: int, stats: ChainStats) -> Ints:
         best = self._best_chains(stats)
-        if self._ignores_fleet:
-            self.best()
-            stats.best_costs[best] = [cost for cost, _ in self._within]
+        if self._ignores_fleet and self.state is not None:
+            stats.best_costs[best] = [cost for cost, _ in self._best_within_fleet(self.state, best)]
         for trace, chain in zip(self.traces, best, strict=True):
             cost = float(stats.best_costs[chain])
             if stats.missing[chain] == 0 and (not trace or cost < trace[-1].cost):
