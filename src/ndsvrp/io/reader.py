@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Never, overload
 
-from ndsvrp.errors import InstanceError, NdsError
+from ndsvrp.errors import InstanceError
 from ndsvrp.io.additions import Additions
 from ndsvrp.io.files import MIB, PathLike, check_name, decode, is_standard, read_bytes
 from ndsvrp.io.folders import instance_files, is_folder
@@ -18,6 +18,7 @@ from ndsvrp.io.vrp import read_vrp
 from ndsvrp.metric import Metric
 from ndsvrp.model import warn_of_degrees
 from ndsvrp.problem import Problem
+from ndsvrp.scope import refuse_keyword
 
 STATED = tuple(field.name for field in fields(Additions))
 MAX_TABLE = 64 * MIB  # of a table or JSON, whose cells take many times their size as objects
@@ -146,8 +147,7 @@ def _located(path: PathLike, additions: Additions, problem: Problem) -> Problem:
 
 def _refuse_unknown(call: str, names: Iterable[str]) -> None:
     for name in names:
-        known = ", ".join(("metric", *(("index",) if call == "read" else ()), "ignore_fields", *STATED))
-        raise NdsError(f"{call}: unknown '{name}' (known: {known})")
+        refuse_keyword(call, name, ("metric", *(("index",) if call == "read" else ()), "ignore_fields", *STATED))
 
 
 def _metric(metric: str) -> Metric | None:
