@@ -5,5 +5,7 @@ import ndsvrp.engine.cpu
 import ndsvrp.serve.server
 import ndsvrp.serve.service  # noqa: F401
 from ndsvrp.io.environment import environment
+from ndsvrp.serve.worker import give_way
 
+give_way()  # from the first moment of a search on: a process starts with the priority of this one
 environment()  # asks git for the commit once, not for every job

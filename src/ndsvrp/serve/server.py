@@ -19,7 +19,7 @@ from ndsvrp.serve.store import Store
 KEEP_ALIVE = 15  # seconds that an idle connection stays open
 LAST = 3  # seconds for requests in progress when the service ends
 BACKLOG = 1024
-SWITCH = 0.0005  # seconds after which a thread that reads an instance lets others answer; Python's default is 0.005
+SWITCH = 0.002  # seconds after which a thread that reads an instance lets others answer; Python's default is 0.005
 
 
 class GuardedProtocol(H11Protocol):

@@ -18,7 +18,7 @@ from ndsvrp.serve.outputs import contents_of, forms_of, view_of
 from ndsvrp.serve.reporter import Reporter, describe
 from ndsvrp.serve.uploads import Upload
 
-NICENESS = 5  # searches give way to the service, which must answer at once
+NICENESS = 15  # searches give way to the service, which must answer at once
 STOP = b"stop"
 
 
@@ -69,14 +69,19 @@ def run(pipe: Connection, task: Task) -> None:
     """Search, and send each `Report`, then `Found` or `Refused`. The service sends `STOP` to end the search early."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which ends its processes
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with contextlib.suppress(OSError, AttributeError):  # not on Windows
-        os.nice(NICENESS)
+    give_way()
     stopped = threading.Event()
     threading.Thread(target=_listen, args=(pipe, stopped), daemon=True).start()
     try:
         pipe.send(_search(pipe, task, stopped))
     except BrokenPipeError:
         sys.exit(1)
+
+
+def give_way() -> None:
+    """Lower the priority of this process."""
+    with contextlib.suppress(OSError, AttributeError):  # not on Windows
+        os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
 
 
 def _search(pipe: Connection, task: Task, stopped: threading.Event) -> Found | Refused:
