@@ -97,6 +97,7 @@ async def submit(
     """The body is an instance file in any format that `ndsvrp.read` reads."""
     if not service.accepts:
         raise HTTPException(403, "this address shows one search, it takes no jobs")
+    service.check_limits(options)
     job, added = await service.submit(await _body(request, service), options)
     if not added:
         response.status_code = 200

@@ -85,12 +85,16 @@ class Service:
         """Call a method of the store in its thread."""
         return await asyncio.get_running_loop().run_in_executor(self._database, lambda: function(*args, **kwargs))
 
-    async def submit(self, body: bytes, options: JobOptions) -> tuple[Job, bool]:
-        """Read an instance and add a job. Return it, and whether it is new."""
+    def check_limits(self, options: JobOptions) -> None:
+        """Refuse a job that is above a limit, or the queue is full: before its instance is received."""
         if options.time is not None and options.time > self.config.max_seconds:
             raise TooLargeError(f"time: {options.time:g} s is above the limit of {self.config.max_seconds:g} s")
         if self._open >= self.config.max_queue:
             raise QueueFullError(f"{self._open:,} jobs wait or run, try again later")
+
+    async def submit(self, body: bytes, options: JobOptions) -> tuple[Job, bool]:
+        """Read an instance and add a job. Return it, and whether it is new."""
+        self.check_limits(options)  # again: others may have come while the body was received
         self._open += 1  # before the first await: many may ask at the same time
         added = False
         try:
@@ -107,7 +111,10 @@ class Service:
             self._running[identifier].stop()
         elif await self.ask(self.store.cancel_waiting, identifier):
             self._open -= 1
-            await self._tell_end(identifier, await self.ask(self.store.job, identifier))
+            cancelled = await self.ask(self.store.job, identifier)
+            await self._tell_end(identifier, cancelled)
+            await self._count_end()
+            return cancelled
         elif identifier in self._running:  # it began meanwhile
             self._running[identifier].stop()
         return await self.job(identifier)
@@ -194,6 +201,10 @@ class Service:
         finished = await self.ask(self.store.finish, job.id, outcome, attempt=job.attempts)
         self._open -= finished is not None
         await self._tell_end(job.id, finished)
+        await self._count_end()
+
+    async def _count_end(self) -> None:
+        """Delete the oldest jobs now and then."""
         self._ended += 1
         if self._ended % TIDY == 1:
             await self.ask(self.store.delete_oldest, self.config.keep)
