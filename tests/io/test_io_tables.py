@@ -278,8 +278,8 @@ def test_json_problem(tmp_path):
         ({"customers": [3]}, "customers[0]: is not a table"),
         ({"customers": []}, "customers: none, add_customer adds one"),
         ({"depots": []}, "depots: is not supported (more than one depot)"),
-        ({"colour": 1}, "colour: unknown, it may state a constraint (known: name, metric, capacity, vehicles, "
-                        "max_distance, max_duration, depot, customers, distance, duration)"),
+        ({"colour": 1}, "colour: unknown, it may state a constraint (known: name, metric, clock_times, capacity, "
+                        "vehicles, max_distance, max_duration, depot, customers, distance, duration)"),
         ({"capacity": "9"}, "capacity: '9' is not a number"),
         ({"vehicles": 1.5}, "vehicles: 1.5 is not a number of vehicles"),
         ({"metric": "cubic"}, "metric: unknown 'cubic' (known: none, round, trunc, dimacs, exact)"),

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from ndsvrp import __version__
 from ndsvrp.errors import NdsError
+from ndsvrp.io.stops import KNOWN_COLUMNS
 from ndsvrp.serve.access import Access
 from ndsvrp.serve.jobs import ENDED, ErrorMessage, Job, JobOptions
 from ndsvrp.serve.outputs import FORMS
@@ -40,6 +41,7 @@ class Limits(BaseModel):
     queue: int
     workers: int
     forms: list[str]
+    columns: dict[str, str]  #: of tables of stops: our name of each column, by the names that are recognised
 
 
 async def _service(request: Request) -> Service:  # async: others are called in threads
@@ -85,6 +87,7 @@ async def limits(service: Serving) -> Limits:
     return Limits(
         version=__version__, accepts=service.accepts, customers=config.max_customers, seconds=config.max_seconds,
         bytes=config.max_bytes, queue=config.max_queue, workers=config.processes, forms=list(FORMS),
+        columns=KNOWN_COLUMNS,
     )  # fmt: skip
 
 

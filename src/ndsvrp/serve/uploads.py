@@ -64,6 +64,7 @@ def drawing(problem: Problem) -> dict[str, Any]:
         "coordinates": None if points is None else short(points),
         "estimated": estimated,
         "geographic": problem.geographic,
+        "clock_times": problem.clock_times,
         "names": None if problem.names is None else list(problem.names),
         "demand": short(problem.demand),
         "windows": None if problem.windows is None else short(problem.windows),
