@@ -1,6 +1,5 @@
 """The process of one search: reads the instance, searches, and sends what it finds."""
 
-import contextlib
 import os
 import signal
 import sys
@@ -15,10 +14,10 @@ from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.solver import Solver
 from ndsvrp.search.stopping import Limits
 from ndsvrp.serve.outputs import contents_of, forms_of, view_of
+from ndsvrp.serve.priority import give_way
 from ndsvrp.serve.reporter import Reporter, describe
 from ndsvrp.serve.uploads import Upload
 
-NICENESS = 15  # searches give way to the service, which must answer at once
 STOP = b"stop"
 
 
@@ -76,12 +75,6 @@ def run(pipe: Connection, task: Task) -> None:
         pipe.send(_search(pipe, task, stopped))
     except BrokenPipeError:
         sys.exit(1)
-
-
-def give_way() -> None:
-    """Lower the priority of this process."""
-    with contextlib.suppress(OSError, AttributeError):  # not on Windows
-        os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
 
 
 def _search(pipe: Connection, task: Task, stopped: threading.Event) -> Found | Refused:
