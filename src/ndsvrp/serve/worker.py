@@ -7,9 +7,9 @@ import threading
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
-from ndsvrp.engine import device
 from ndsvrp.errors import NdsError, NoSolutionError
-from ndsvrp.search.planning import Request
+from ndsvrp.problem import Problem
+from ndsvrp.search.planning import Request, plan
 from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.solver import Solver
 from ndsvrp.search.stopping import Limits
@@ -81,10 +81,7 @@ def _search(pipe: Connection, task: Task, stopped: threading.Event) -> Found | R
     try:
         problem = task.upload.read()
         reporter = Reporter(problem, pipe.send, stopped.is_set)
-        request = task.request
-        if request.device == "cpu" or (request.device == "auto" and not device.available()):
-            request = replace(request, threads=task.threads)  # would choose the CPU where there is a GPU
-        with Solver(request) as solver:
+        with Solver(_with_threads(problem, task)) as solver:
             return Found.of(solver.solve(problem, seed=task.seed, callback=reporter, **task.limits))
     except NoSolutionError as error:
         return Refused(str(error), None if error.result is None else Found.of(error.result))
@@ -92,6 +89,12 @@ def _search(pipe: Connection, task: Task, stopped: threading.Event) -> Found | R
         return Refused(str(error))
     except MemoryError:
         return Refused("not enough memory")
+
+
+def _with_threads(problem: Problem, task: Task) -> Request:
+    """Return the request, with the threads of the task if its search runs on a CPU: on a GPU `auto` would leave it."""
+    on_cpu = plan(problem, task.request).device == "cpu"
+    return replace(task.request, threads=task.threads) if on_cpu else task.request
 
 
 def _listen(pipe: Connection, stopped: threading.Event) -> None:
