@@ -43,6 +43,9 @@ def test_tables(tmp_path: Path) -> None:
     with pytest.warns(NdsWarning, match="does not state the fleet"):
         ndsvrp.write(tmp_path / "c.csv", odd)
     assert "540.123,600," in (tmp_path / "c.csv").read_text()  # the numbers matter more than how they look
+    file.write_text(TABLE.replace(":00", "").replace(":30:30", ""))  # hours, and 0:15
+    with pytest.raises(NdsError, match="windows: 'hub' has a plain number, others have clock times"):
+        ndsvrp.read(file)
     for cell, what in (
         ("9", ":3: windows: 'school' has a plain number, others have clock times such as 08:30"),
         ("09.00 h", ":3: ready: '09.00 h' is not a number, or a time such as 08:30"),

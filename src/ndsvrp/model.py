@@ -89,12 +89,13 @@ class Model:
         _refuse_unknown("add_customer", Model.add_customer, unknown)
         number = len(self._customers) + 1
         who = f"customer {number if name is None else name!r}"
-        if isinstance(service, str) and (spent := minutes(service)) is not None:
-            service = spent
-        values = {"demand": demand, "service": service, "prize": prize}
+        spent = minutes(service) if isinstance(service, str) else None
+        values = {"demand": demand, "service": service if spent is None else spent, "prize": prize}
         numbers = {field: _number(field, value, who) for field, value in values.items()}
         place = _location(x, y, lat, lon, who)
-        self._customers.append({"name": name or str(number), **place, **numbers, **_hours(window, who)})
+        hours = _hours(window, who)
+        hours["clock"] += () if spent is None else (True,)
+        self._customers.append({"name": name or str(number), **place, **numbers, **hours})
         return number
 
     def set_fleet(
@@ -164,7 +165,7 @@ class Model:
         return solve(self.problem(), **options)
 
     def _clock(self, nodes: list[dict[str, Any]]) -> bool:
-        """Return whether windows are clock times; refuse some of both, which are probably hours and minutes."""
+        """Return whether times are clock times; refuse windows of plain numbers beside them, which may be hours."""
         kinds = {is_clock for node in nodes for is_clock in node["clock"]}
         if len(kinds) > 1:
             first = next(number for number, node in enumerate(nodes) if False in node["clock"])

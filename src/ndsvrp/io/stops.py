@@ -177,14 +177,15 @@ def _add(model: Model, stop: dict[str, str], line: int, *, is_depot: bool) -> No
         if at is None and not is_number(word):
             what = "a number, or a time such as 08:30" if column in TIMES else "a number"
             raise InstanceError(f"{shown(word)} is not {what}", field=column, line=line)
-        numbers[column] = float(word) if at is None else at if column == "service" else word
+        numbers[column] = float(word) if at is None else word
     window = (numbers.pop("ready", None), numbers.pop("due", None))
     fields: dict[str, Any] = {"window": window, **numbers}
     if stop.get("name"):
         fields["name"] = stop["name"]
     if is_depot:
         for column in (field.name for field in FIELDS if field.columns == 1):
-            if fields.pop(column, 0.0) != 0:
+            value = fields.pop(column, 0.0)
+            if (minutes(value) if isinstance(value, str) else value) != 0:
                 raise InstanceError("the depot's, of the first row, must be 0", field=column, line=line)
     try:
         if is_depot:
