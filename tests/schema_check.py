@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 TYPES: dict[str, Any] = {
@@ -11,6 +12,7 @@ TYPES: dict[str, Any] = {
 KNOWN = {
     "$schema", "title", "description", "type", "properties", "required", "additionalProperties", "items", "enum",
     "minimum", "exclusiveMinimum", "minItems", "maxItems", "anyOf", "minLength", "dependentRequired", "$defs", "$ref",
+    "pattern",
 }  # fmt: skip
 
 
@@ -40,6 +42,8 @@ def faults(value: Any, schema: dict[str, Any], path: str = "$", root: dict[str, 
             found += faults(entry, schema.get("items", {}), f"{path}[{i}]", root)
     if isinstance(value, str) and len(value) < schema.get("minLength", 0):
         found.append(f"{path}: too short")
+    if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
+        found.append(f"{path}: {value!r} is not like {schema['pattern']}")
     if isinstance(value, dict):
         found += [f"{path}.{name}: missing" for name in schema.get("required", []) if name not in value]
         for name, others in schema.get("dependentRequired", {}).items():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 import numpy.typing as npt
 
+from ndsvrp.clock import minutes
 from ndsvrp.constraints import FIELDS
 from ndsvrp.constraints.time_windows import filled_windows
 from ndsvrp.errors import InstanceError, NdsError, warn
@@ -22,7 +23,7 @@ from ndsvrp.scope import refuse_keyword
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
-Window = Sequence[float | None]
+Window = Sequence[float | str | None]
 
 
 class Model:
@@ -38,8 +39,8 @@ class Model:
     may be left out. Customers are numbered from 1 in the order in which they are added.
     """
 
-    def __init__(self, name: str = "problem", *, metric: Metric | str = Metric.NONE) -> None:
-        self.name, self.metric = name, metric
+    def __init__(self, name: str = "problem", *, metric: Metric | str = Metric.NONE, clock_times: bool = False) -> None:
+        self.name, self.metric, self.clock_times = name, metric, clock_times
         self._depot: dict[str, Any] | None = None
         self._customers: list[dict[str, Any]] = []
         self._fleet: dict[str, Any] | None = None
@@ -56,7 +57,10 @@ class Model:
         window: Window | None = None,
         **unknown: Never,
     ) -> None:
-        """Add the depot. `window`: its opening hours; without them it is open as long as the customers need."""
+        """Add the depot. `window`: its opening hours; without them it is open as long as the customers need.
+
+        Times are numbers, or clock times such as "08:30", which are minutes since midnight.
+        """
         _refuse_unknown("add_depot", Model.add_depot, unknown)
         if self._depot is not None:
             raise NdsError("add_depot: a second depot is not supported")
@@ -72,22 +76,26 @@ class Model:
         name: str | None = None,
         demand: float = 0.0,
         window: Window | None = None,
-        service: float = 0.0,
+        service: float | str = 0.0,
         prize: float = 0.0,
         **unknown: Never,
     ) -> int:
         """Add a customer and return its number. Without a name it is called by its number.
 
         `window`: earliest and latest start of service; None: when the depot is open. `prize`: lost if the customer
-        stays unserved; 0: the customer is required.
+        stays unserved; 0: the customer is required. With clock times such as "08:30" in windows, all times are
+        minutes, travel times, too; `service` may then be "0:15".
         """
         _refuse_unknown("add_customer", Model.add_customer, unknown)
         number = len(self._customers) + 1
         who = f"customer {number if name is None else name!r}"
-        values = {"demand": demand, "service": service, "prize": prize}
+        spent = minutes(service) if isinstance(service, str) else None
+        values = {"demand": demand, "service": service if spent is None else spent, "prize": prize}
         numbers = {field: _number(field, value, who) for field, value in values.items()}
         place = _location(x, y, lat, lon, who)
-        self._customers.append({"name": name or str(number), **place, **numbers, **_hours(window, who)})
+        hours = _hours(window, who)
+        hours["clock"] += () if spent is None else (True,)
+        self._customers.append({"name": name or str(number), **place, **numbers, **hours})
         return number
 
     def set_fleet(
@@ -144,7 +152,7 @@ class Model:
                 raise InstanceError("customers have demands; set_fleet sets the capacity", field="capacity")
             fields["capacity"] = 1.0
         fields |= self._travel(nodes)
-        fields |= {"names": self.names, "name": self.name, "metric": self.metric}
+        fields |= {"names": self.names, "name": self.name, "metric": self.metric, "clock_times": self._clock(nodes)}
         windows = np.array([node["window"] for node in nodes])
         if not np.all(np.isnan(windows)):
             fields["windows"] = filled_windows(windows, Problem(**fields))
@@ -155,6 +163,15 @@ class Model:
         from ndsvrp.search.solve import solve
 
         return solve(self.problem(), **options)
+
+    def _clock(self, nodes: list[dict[str, Any]]) -> bool:
+        """Return whether times are clock times; refuse windows of plain numbers beside them, which may be hours."""
+        kinds = {is_clock for node in nodes for is_clock in node["clock"]}
+        if len(kinds) > 1:
+            first = next(number for number, node in enumerate(nodes) if False in node["clock"])
+            what = f"'{nodes[first]['name']}' has a plain number, others have clock times such as 08:30"
+            raise InstanceError(what, field="windows", node=first)
+        return self.clock_times or True in kinds
 
     def _travel(self, nodes: list[dict[str, Any]]) -> dict[str, Any]:
         """Return coordinates and matrices."""
@@ -213,8 +230,15 @@ def _location(x: Any, y: Any, lat: Any, lon: Any, who: str) -> dict[str, Any]:
 
 
 def _hours(window: Any, who: str) -> dict[str, Any]:
+    """Return `window`, and as `clock` which of its times are clock times."""
     if window is None:
-        return {"window": (nan, nan)}
+        return {"window": (nan, nan), "clock": ()}
     if isinstance(window, str) or not hasattr(window, "__len__") or len(window) != 2:
         raise NdsError(f"window must be two numbers, earliest and latest start, got {window!r} ({who})")
-    return {"window": tuple(nan if time is None else _number("window", time, who) for time in window)}
+    given = [time for time in window if time is not None]
+    read = [minutes(time) if isinstance(time, str) else None for time in window]
+    times = [
+        nan if time is None else at if at is not None else _number("window", time, who)
+        for time, at in zip(window, read, strict=True)
+    ]
+    return {"window": tuple(times), "clock": tuple(isinstance(time, str) for time in given)}

@@ -47,6 +47,7 @@ class Problem:
     max_duration: float | None = None  #: of each route: travel, service and waiting; None: no limit
     metric: Metric = Metric.NONE  #: how lengths between coordinates are rounded
     geographic: bool = False  #: coordinates are longitude and latitude in degrees; distances in km, unless given
+    clock_times: bool = False  #: times are minutes since midnight, which pages show as 08:30
     names: tuple[str, ...] | None = None  #: (N+1,) of depot and customers, all different
     name: str = "problem"
 
@@ -66,6 +67,7 @@ class Problem:
         max_duration: SupportsFloat | None = None,
         metric: Metric | str = Metric.NONE,
         geographic: bool = False,
+        clock_times: bool = False,
         names: Sequence[str] | None = None,
         name: str = "problem",
         **unknown: Never,

@@ -121,6 +121,10 @@ def test_solutions_by_the_ending(nds, stops):
     (stops / "geo.csv").write_text("name,lat,lon\nhub,52.5,13.4\na,52.6,13.5\n")
     for name in ("a.geojson", "a.csv"):
         nds("solve", "geo.csv", "--iterations", 1, "--out", name)
+    nds("convert", "geo.csv", "geo.vrp")
+    nds("solve", "geo.vrp", "--iterations", 1, "--out", "c.geojson")  # refused if it were not latitude and longitude
+    before, after = ndsvrp.read(stops / "geo.csv"), ndsvrp.read(stops / "geo.vrp")
+    assert after.geographic and after.distance.tolist() == before.distance.tolist()
     assert json.loads((stops / "a.geojson").read_text())["features"][0]["properties"] == {
         "kind": "depot",
         "name": "hub",

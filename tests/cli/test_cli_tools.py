@@ -11,6 +11,7 @@ import pytest
 
 import ndsvrp
 from ndsvrp.bench import limits
+from ndsvrp.cli import app
 from ndsvrp.cli.formatting import cost_of, plain_number
 from ndsvrp.constraints.fleet import fewest_vehicles
 from ndsvrp.metric import Metric
@@ -19,6 +20,28 @@ from ndsvrp.search.settings import Settings
 from ndsvrp.text import number
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("nds so", ["solve"]),
+        ("nds solve --sol", ["--solver"]),
+        ("nds solve a.vrp --solver h", ["hybrid"]),
+        ("nds solve a.vrp --preset paper-", ["paper-text", "paper-code"]),
+        ("nds experiment gener", ["generalization-distribution", "generalization-size"]),
+        ("nds convert a.csv - --to s", ["solomon"]),
+        ("nds generate pcvrp", ["pcvrp", "pcvrptw"]),
+    ],
+)
+def test_shell_completion(monkeypatch, capsys, words, expected):
+    """As bash asks for it: by variables of the environment."""
+    monkeypatch.setenv("_NDS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with pytest.raises(SystemExit):
+        app(prog_name="nds")
+    assert capsys.readouterr().out.split() == expected
 
 
 def facts(answer):

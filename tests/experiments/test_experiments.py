@@ -21,10 +21,11 @@ from ndsvrp.experiments.rows import read_rows
 from ndsvrp.experiments.ruins import ShuffledPolicy, StringSets, nearest, string_sets
 from ndsvrp.experiments.run import run
 from ndsvrp.experiments.runtime_limits import augmentations
-from ndsvrp.experiments.scales import PAPER, PROBLEMS, SIZES, SMALL
+from ndsvrp.experiments.scales import PAPER, PROBLEMS, SIZES, SMALL, SMOKE
 from ndsvrp.experiments.sets import test_cases as cases_of
 from ndsvrp.experiments.summaries import summarise
 from ndsvrp.experiments.trainings import MIXED, WITHOUT, Training, reference, short_config, trained
+from ndsvrp.io.environment import usable_cores
 from ndsvrp.search.start import start
 from ndsvrp.train.config import read_config
 
@@ -157,17 +158,46 @@ def test_training_for_2000_customers_continues_that_for_1000(tmp_path: Path, mon
 
     monkeypatch.setattr("ndsvrp.experiments.trainings.train", train)
     here = context(tmp_path, PAPER, configs=ROOT / "configs/paper")
-    weights = str(tmp_path / "models/vrptw-1000/checkpoint-002250048")
+    weights = str(tmp_path / "models/paper/vrptw-1000/checkpoint-002250048")
     for _ in range(2):  # what is finished is not trained again
-        assert trained(here, Training("vrptw", 2000)) == tmp_path / "models/vrptw-2000"
+        assert trained(here, Training("vrptw", 2000)) == tmp_path / "models/paper/vrptw-2000"
         assert calls == [((1000,), "vrptw-1000", "", "", False), ((2000,), "vrptw-2000", weights, "", False)]
     told: list[str] = []
     here.tell = told.append
-    (tmp_path / "models/cvrp-500/checkpoint-001500032").mkdir(parents=True)
+    (tmp_path / "models/paper/cvrp-500/checkpoint-001500032").mkdir(parents=True)
     assert trained(here, Training("cvrp", 500), early=True).name == "checkpoint-001500032"
     assert calls[-1][4]  # it had a checkpoint, and goes on
     assert trained(here, Training("vrptw", 1000), early=True).name == "vrptw-1000"
     assert "the last one stands for it" in told[-1]
+
+
+def test_models_of_two_scales_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policy for 500 customers is trained on 24 at the scale smoke, under the same name."""
+
+    def train(config, folder, **how):
+        (folder / "checkpoint-000000064").mkdir(parents=True)
+        (folder / "log.jsonl").write_text('{"kind": "end", "stopped": "instances"}\n')
+        sizes.append(config.data[0].customers)
+        return SimpleNamespace(stopped="instances")
+
+    sizes: list[tuple[int, ...]] = []
+    monkeypatch.setattr("ndsvrp.experiments.trainings.train", train)
+    folders = [trained(here := context(tmp_path, scale), reference(here, "cvrp")) for scale in (SMOKE, SMALL, SMOKE)]
+    assert folders == [tmp_path / f"models/{scale}/all-500" for scale in ("smoke", "small", "smoke")]
+    assert sizes == [(24,), (500,)]
+
+
+def test_another_number_of_threads_is_another_run(tmp_path: Path) -> None:
+    run = {"set": "cvrp100", "instance": "0", "solver": "nds", "seed": 1, "budget": 1.0}
+    one, two = context(tmp_path, threads=1), context(tmp_path, threads=2)
+    assert (one.own_threads, two.own_threads, context(tmp_path, device="cuda").own_threads) == (1, 2, 1)
+    assert context(tmp_path).own_threads == usable_cores()  # all of them, not one
+    one.rows.add(run | {"threads": 1, "cost": 9.0})
+    assert one.rows.find(run | {"threads": 1}) is not None
+    assert two.rows.find(run | {"threads": 2}) is None
+    two.rows.add(run | {"threads": 2, "cost": 8.0})
+    one.rows.reload()
+    assert [one.rows.find(run | {"threads": n})["cost"] for n in (1, 2)] == [9.0, 8.0]
 
 
 def test_sets(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_ablations(rows, table, name: str, first: str, others: list[str]) -> Non
 
 def test_ablations_differ_in_one_thing(out: Path, rows, table) -> None:
     for without, missing in (("tour-encoding", {"tour_encoding"}), ("both", {"message_passing", "tour_encoding"})):
-        log = out / f"models/ablations/all-without-{without}/log.jsonl"
+        log = out / f"models/smoke/ablations/all-without-{without}/log.jsonl"
         network = json.loads(log.read_text().splitlines()[0])["config"]["network"]
         assert {name for name in ("message_passing", "tour_encoding") if not network[name]} == missing
     ruins = {row["series"]: row["settings"]["ruin"] for row in rows("insertion-order")}
@@ -163,7 +163,7 @@ def test_curves(out: Path, rows, table, name: str, sizes: list[int]) -> None:
     for line in table(name):
         points = [row for row in found if (row["set"], row["series"]) == (line["set"], line["series"])]
         assert [row["point"] for row in points] == [0, 2, 4]
-        log = (out / "models" / points[0]["solver"] / "log.jsonl").read_text().splitlines()
+        log = (out / "models/smoke" / points[0]["solver"] / "log.jsonl").read_text().splitlines()
         logged = [row for row in map(json.loads, log) if row["kind"] == "validation"]
         assert [row["cost"] for row in points] == [row["sets"][line["set"]]["cost"] for row in logged]
         assert (line["cost before"], line["cost after"]) == (f"{points[0]['cost']:.4f}", f"{points[-1]['cost']:.4f}")
@@ -173,7 +173,7 @@ def test_curves(out: Path, rows, table, name: str, sizes: list[int]) -> None:
 def test_improvement_steps(out: Path) -> None:
     steps = []
     for name in ("all-500", "ablations/all-without-improvement"):
-        first = (out / "models" / name / "log.jsonl").read_text().splitlines()[0]
+        first = (out / "models/smoke" / name / "log.jsonl").read_text().splitlines()[0]
         steps.append(json.loads(first)["config"]["train"]["improvement_steps"])
     assert steps == [1, 0]
 

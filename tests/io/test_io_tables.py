@@ -278,8 +278,8 @@ def test_json_problem(tmp_path):
         ({"customers": [3]}, "customers[0]: is not a table"),
         ({"customers": []}, "customers: none, add_customer adds one"),
         ({"depots": []}, "depots: is not supported (more than one depot)"),
-        ({"colour": 1}, "colour: unknown, it may state a constraint (known: name, metric, capacity, vehicles, "
-                        "max_distance, max_duration, depot, customers, distance, duration)"),
+        ({"colour": 1}, "colour: unknown, it may state a constraint (known: name, metric, clock_times, capacity, "
+                        "vehicles, max_distance, max_duration, depot, customers, distance, duration)"),
         ({"capacity": "9"}, "capacity: '9' is not a number"),
         ({"vehicles": 1.5}, "vehicles: 1.5 is not a number of vehicles"),
         ({"metric": "cubic"}, "metric: unknown 'cubic' (known: none, round, trunc, dimacs, exact)"),
@@ -338,6 +338,19 @@ def test_geo(tmp_path):
     assert message(read, path) == f"{path}:6: NODE_COORD_SECTION: 98.4 is not a latitude in degrees (node 0)"
 
 
+def test_degrees_beside_a_matrix(tmp_path):
+    matrix = (DATA / "small/toymatrix.vrp").read_text()
+    text = matrix.replace("DEMAND_SECTION", "NODE_COORD_SECTION\n1 13 52\n2 13 53\n3 14 52\nDEMAND_SECTION")
+    problem = read(put(tmp_path, f"COORDINATES : LON_LAT\n{text}", "a.vrp"))
+    assert problem.geographic and problem.coordinates[1].tolist() == [13, 53] and problem.distance[0, 2] == 3
+    path = put(tmp_path, f"COORDINATES : POLAR\n{text}", "b.vrp")
+    assert message(read, path) == f"{path}:1: COORDINATES: 'POLAR' is not supported (known: LON_LAT)"
+    for rest in (VRP, matrix):
+        path = put(tmp_path, f"COORDINATES : LON_LAT\n{rest}", "c.vrp")
+        what = "is for NODE_COORD_SECTION beside EDGE_WEIGHT_TYPE EXPLICIT"
+        assert message(read, path) == f"{path}:1: COORDINATES: {what}"
+
+
 def test_metric_and_durations(tmp_path):
     assert str(read(put(tmp_path, f"METRIC : exact\n{VRP}", "a.vrp")).metric) == "exact"
     assert str(read(tmp_path / "a.vrp", "trunc").metric) == "trunc"
@@ -391,8 +404,7 @@ def test_json_keeps_everything(tmp_path, name):
 def test_vrplib_keeps_all_but_names(tmp_path, name):
     with pytest.warns(NdsWarning, match=r"a\.vrp: the names of customers are not kept"):
         write(tmp_path / "a.vrp", CASES[name])
-    expected = CASES[name].replace(geographic=False)  # the matrix says it all
-    assert_same(read(tmp_path / "a.vrp"), expected, names=False)
+    assert_same(read(tmp_path / "a.vrp"), CASES[name], names=False)
 
 
 @pytest.mark.parametrize("name", ["everything", "rounded", "no windows", "geographic"])

@@ -69,6 +69,22 @@ def test_a_mixed_set() -> None:
     assert solve_set([], iterations=1) == []
 
 
+def test_every_problem_has_the_settings_that_it_has_alone() -> None:
+    """A vehicle of the second problem carries all customers, which makes `hybrid` open routes that are cheaper."""
+    first, second, third = generate("vrptw", 60, count=3, seed=1)
+    problems = [first, second.replace(capacity=1000), third]
+    how: dict[str, Any] = {"iterations": 2, "seed": 3, "device": "cpu"}
+    alone = [solve(problem, **how) for problem in problems]
+    assert [result.settings["open_cheaper"] for result in alone] == [0.0, 0.5, 0.0]
+    together = solve_set(problems, **how)
+    assert [course(result) for result in together] == [course(result) for result in alone]
+    for result, expected in zip(together, alone, strict=True):
+        assert isinstance(result, Result)
+        settings = {name: value for name, value in result.settings.items() if name != "together"}
+        assert settings == expected.settings
+    assert [r.settings.get("together") for r in together if isinstance(r, Result)] == [2, None, 2]
+
+
 def test_a_fleet_too_small_leaves_the_others_their_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "shortage", lambda problem: None)  # search anyhow
     problems = [p.replace(vehicles=v) for p, v in zip(generate("cvrp", 20, count=3), (20, 1, 20), strict=True)]

@@ -80,3 +80,33 @@ def test_a_finished_job_is_shown_again(browser: Browser, address: str) -> None:
     browser.run("document.querySelector('#job').hidden = true; document.querySelector('#jobs button').click()")
     browser.wait("!document.querySelector('#job').hidden && document.querySelector('#name').textContent === 'C101'")
     browser.wait(f"{LINES}.length === 10")
+
+
+def test_columns_and_clock_times(browser: Browser, address: str, tmp_path: Path) -> None:
+    """The depot opens at 8, the school is 30 minutes away and waits until 9; back at 09:45."""
+    file = tmp_path / "tour.csv"
+    file.write_text('stop;"Ost; km";Nord;kg;von;bis;service\nhub;0;0;;08:00;17:00;\nschool;0;30;3;09:00;10:00;0:15\n')
+    browser.run("for (const [id, value] of [['time', 0.2], ['capacity', 5]]) document.getElementById(id).value = value")
+    browser.choose_file("#file", file)
+    browser.wait("!document.querySelector('#columns').hidden")
+    names = browser.run("[...document.querySelectorAll('#columns label')].map((label) => label.firstChild.textContent)")
+    assert names == ["Ost; km ", "Nord ", "kg ", "von ", "bis "]
+    offered = browser.run("[...document.querySelector('#columns select').options].map((option) => option.value)")
+    assert offered == ["", "x", "y", "lat", "lon", "demand", "ready", "due", "prize"]  # name and service are there
+    choose = "document.querySelectorAll('#columns select')[{}].value = '{}'"
+    for position, ours in enumerate(["x", "", "demand", "ready", "due"]):
+        browser.run(choose.format(position, ours))
+    browser.run("document.getElementById('columns-send').click()")
+    text = browser.wait("!document.querySelector('#refusal').hidden && document.querySelector('#refusal').textContent")
+    assert text == "tour.csv:1: y: missing, 'x' is given"
+    browser.run(choose.format(1, "y"))  # the choice is still there
+    browser.run("document.getElementById('columns-send').click()")
+    browser.wait("document.querySelector('#name').textContent === 'tour'")
+    browser.wait("document.querySelector('#state').textContent === 'done'")
+    assert browser.run("document.querySelector('#columns').hidden") is True
+    assert browser.run(f"{LINES}.map((line) => line.cells[4].textContent)") == ["09:45"]
+    browser.run(f"{LINES}[0].click()")
+    shown = browser.wait("document.querySelector('#timeline-body').textContent")
+    assert "school: arrives 09:00, starts 09:00, leaves 09:15, slack 60" in shown
+    assert "08:40" in shown  # of the axis
+    assert all("400 (Bad Request)" in complaint for complaint in browser.complaints())  # those that were refused

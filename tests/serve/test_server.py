@@ -55,6 +55,20 @@ def start() -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
         child.communicate()
 
 
+def test_a_full_queue_refuses_before_the_body(tmp_path: Path) -> None:
+    with serving(tmp_path / "jobs.sqlite", max_queue=1) as address:
+        ask(address, "jobs?name=a.vrp&time=300", INSTANCE.read_bytes())
+        host, port = address.removeprefix("http://").rstrip("/").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as client:
+            head = f"POST /api/jobs?name=b.vrp HTTP/1.1\r\nhost: {host}\r\ncontent-length: 100000\r\n\r\n"
+            client.sendall(head.encode() + b"x")  # and no more
+            assert client.recv(12) == b"HTTP/1.1 429"
+            client.sendall(b"x" * 99_999)  # a client that sends all of it can use the connection again
+            client.sendall(f"GET /api/limits HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
+            rest = b"".join(iter(lambda: client.recv(10_000), b""))
+            assert b"HTTP/1.1 200" in rest
+
+
 def ask(address: str, path: str, body: bytes | None = None) -> Any:
     with urlopen(Request(f"{address}api/{path}", data=body)) as answer:
         return json.loads(answer.read())

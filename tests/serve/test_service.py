@@ -225,7 +225,7 @@ def test_a_job_that_ends_while_it_is_asked_for(client, cvrp):
 
 
 def test_waiting_jobs(tmp_path, cvrp):
-    with open_client(tmp_path / "jobs.sqlite", workers=1, max_queue=2, keep=0) as client:
+    with open_client(tmp_path / "jobs.sqlite", workers=1, max_queue=2, keep=1) as client:
         running = client.submit(cvrp, name="a.vrp", time=300).json()
         waiting = client.submit(cvrp, name="b.vrp", time=300).json()
         full = client.submit(cvrp, name="c.vrp")
@@ -235,7 +235,24 @@ def test_waiting_jobs(tmp_path, cvrp):
         assert client.ended(waiting["id"])["forms"] == []
         client.post(f"/api/jobs/{running['id']}/cancel")
         client.ended(running["id"])
-        assert client.get("/api/jobs").json() == []  # none is kept
+
+
+def test_ended_jobs_are_deleted_whether_they_began_or_not(tmp_path, cvrp, monkeypatch):
+    monkeypatch.setattr("ndsvrp.serve.service.TIDY", 2)  # after the first, the third, …
+    with open_client(tmp_path / "jobs.sqlite", workers=1, keep=0) as client:
+        first, second, third = (client.submit(cvrp, name=f"{i}.vrp", time=300).json()["id"] for i in range(3))
+
+        def listed() -> set[str]:
+            return {job["id"] for job in client.get("/api/jobs").json()}
+
+        assert client.post(f"/api/jobs/{third}/cancel").json()["state"] == "cancelled"
+        assert listed() == {first, second}
+        assert client.post(f"/api/jobs/{second}/cancel").json()["state"] == "cancelled"
+        assert listed() == {first, second}
+        client.post(f"/api/jobs/{first}/cancel")
+        client.ended(first)
+        while listed():
+            time.sleep(0.02)
 
 
 def test_the_description_of_the_interface(client):

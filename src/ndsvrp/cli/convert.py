@@ -14,6 +14,7 @@ from ndsvrp.cli.options import (
     InstanceFile,
     Round,
     Stated,
+    one_of,
     option,
     states_data,
 )  # fmt: skip
@@ -34,7 +35,8 @@ def convert_command(
         Path, typer.Argument(metavar="TARGET", help="File to write, a folder for the instances of a set, or -.")
     ],
     to: Annotated[
-        str | None, option("NAME", f"Format, if the ending of TARGET does not say it: {', '.join(FORMS)}.")
+        str | None,
+        option("NAME", f"Format, if the ending of TARGET does not say it: {', '.join(FORMS)}.", **one_of(FORMS)),
     ] = None,
     round_: Round = "auto",
     index: Index = None,
@@ -81,7 +83,7 @@ def _convert_set(file: Path, folder: Path, form: str, round_: str, ignored: Sequ
 
 
 def schema_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(NAMES)}.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(NAMES)}.", **one_of(NAMES))],
 ) -> None:
     """Print the JSON schema of a problem or of a result."""
     if name not in NAMES:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ndsvrp.cli.formatting import say
-from ndsvrp.cli.options import option
+from ndsvrp.cli.options import one_of, option
 from ndsvrp.errors import NdsError
 from ndsvrp.experiments.catalogue import EXPERIMENTS
 from ndsvrp.search.planning import DEVICES
@@ -17,11 +17,19 @@ LIST, ALL = "list", "all"
 def experiment_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Experiments, or 'all'; 'list', or no name, lists them."),
+        typer.Argument(
+            metavar="NAME",
+            help="Experiments, or 'all'; 'list', or no name, lists them.",
+            **one_of((*EXPERIMENTS, ALL, LIST)),
+        ),
     ] = None,
     scale: Annotated[
         str,
-        option("NAME", "smoke: seconds on a CPU. small: minutes on a GPU. paper: the paper's protocol, weeks."),
+        option(
+            "NAME",
+            "smoke: seconds on a CPU. small: minutes on a GPU. paper: the paper's protocol, weeks.",
+            **one_of(("smoke", "small", "paper")),
+        ),
     ] = "smoke",
     out: Annotated[
         Path | None,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar, get_args
 import typer
 
 from ndsvrp.cli.formatting import say
+from ndsvrp.cli.options import one_of
 from ndsvrp.errors import NdsError
 from ndsvrp.generate import Clustered, Layout, Prizes, Uniform, Windows, generate
 from ndsvrp.generate.config import CustomerPosition, DemandKind, DepotPosition, RouteSize
@@ -40,7 +41,9 @@ def _option(panel: str, config: Any, name: str, choices: Any = None, flag: str |
 
 
 def generate_command(
-    variant: Annotated[str, typer.Argument(metavar="VARIANT", help=f"One of {', '.join(VARIANTS)}.")],
+    variant: Annotated[
+        str, typer.Argument(metavar="VARIANT", help=f"One of {', '.join(VARIANTS)}.", **one_of(VARIANTS))
+    ],
     customers: Annotated[int, typer.Option("-n", "--customers", min=1, metavar="N", help="Customers per instance.")],
     out: Annotated[Path, typer.Option(metavar="SET.npz", help="File to write.")],
     count: Annotated[int, typer.Option(min=1, metavar="N", help="Number of instances.")] = 1,

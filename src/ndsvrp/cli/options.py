@@ -1,7 +1,7 @@
 """Arguments and options that several commands share."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from ndsvrp.data.locate import locate_file
 from ndsvrp.errors import NdsError
 from ndsvrp.metric import Metric
 from ndsvrp.records import describe
-from ndsvrp.search.planning import Request
+from ndsvrp.search.planning import DEVICES, PRESETS, RUINS, SOLVERS, Request
 from ndsvrp.search.settings import Settings
 
 _HELP = {name: sentence for record in (Settings, Request) for name, _, sentence in describe(record)}
@@ -24,9 +24,22 @@ def option(metavar: str, text: str, *flags: str, panel: str | None = None, **mor
     return typer.Option(*flags, metavar=metavar, help=text, rich_help_panel=panel, **more)
 
 
+def one_of(names: Iterable[str]) -> dict[str, Any]:
+    """Return the arguments of an option or argument whose values the shell completes."""
+    known = tuple(names)
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in known if name.startswith(incomplete)]
+
+    return {"autocompletion": complete}
+
+
+_COMPLETED = {"solver": SOLVERS, "ruin": RUINS, "preset": PRESETS, "device": DEVICES}
+
+
 def request_option(name: str, metavar: str, panel: str, **more: Any) -> Any:
     """Return the option for a field of `Request`, which has the help."""
-    return option(metavar, _HELP[name], panel=panel, **more)
+    return option(metavar, _HELP[name], panel=panel, **(one_of(_COMPLETED[name]) if name in _COMPLETED else {}), **more)
 
 
 InstanceFile = Annotated[
@@ -45,6 +58,7 @@ Round = Annotated[
         f"How distances are rounded: auto, {', '.join(Metric)}. "
         "auto: the convention of the file (X: round, time windows: dimacs, .npz: none).",
         "--round",
+        **one_of(("auto", *Metric)),
     ),
 ]
 Index = Annotated[

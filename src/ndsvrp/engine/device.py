@@ -224,6 +224,14 @@ def available() -> bool:
         return False
 
 
+def require_gpu() -> None:
+    """Raise with the reason if there is no GPU that can be used."""
+    _import_torch()
+    _import_cuda_core()
+    if not available():
+        raise EngineError("device 'cuda': the GPU or its driver is too old (docs/gpu.md); use 'cpu'")
+
+
 def _versions() -> tuple[tuple[int, int], tuple[int, int]]:
     from cuda.bindings import driver, nvrtc
 

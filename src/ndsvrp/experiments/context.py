@@ -64,6 +64,16 @@ class Context:
         return Rows(self.folder / FILE, Device().name if self.device == "cuda" else None)
 
     @property
+    def trained(self) -> Path:
+        """Folder of the models that this scale trains: other scales have others of the same names."""
+        return self.out / "models" / self.scale.name
+
+    @property
+    def own_threads(self) -> int:
+        """Cores of our own searches, as rows state them."""
+        return 1 if self.device == "cuda" else self.threads or usable_cores()
+
+    @property
     def cores(self) -> int:
         """Cores for baselines."""
         return self.jobs or max(1, usable_cores() - 1)

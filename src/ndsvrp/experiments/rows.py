@@ -5,6 +5,7 @@
 | `series` | the line of a table that the run belongs to |
 | `budget` | seconds; null if the limit is a number of iterations |
 | `iterations` | that limit |
+| `threads` | cores of our own search on a CPU; 1 on a GPU |
 | `point` | what sets rows of one run apart: the number of a rollout, the instances trained on |
 """
 
@@ -19,7 +20,8 @@ from ndsvrp.io.files import exists, read_text
 from ndsvrp.io.result import plain
 from ndsvrp.io.tables import parse_json
 
-KEY = ("set", "instance", "data", "series", "solver", "solver_version", "seed", "budget", "iterations", "point")
+KEY = ("set", "instance", "data", "series", "solver", "solver_version", "seed", "budget", "iterations", "point",
+       "threads")  # fmt: skip
 """The identity of a run, together with the processor."""
 NEEDED = ("set", "instance", "solver", "hardware")
 FILE = "rows.jsonl"

@@ -35,7 +35,7 @@ def scalability(context: Context) -> Findings:
         {
             "set": "scalability", "instance": f"cvrp{n}", "data": None, "series": series.name,
             "solver": series.label(context, 1), "solver_version": code_version(), "seed": SEED, "budget": None,
-            "iterations": context.scale.steps, "point": n,
+            "iterations": context.scale.steps, "point": n, "threads": context.own_threads,
         }
         for n in sizes
     ]  # fmt: skip

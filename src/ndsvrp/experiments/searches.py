@@ -76,7 +76,7 @@ def search(
     label, rows = series.label(context, together), context.rows
     fixed: Row = {
         "series": series.name, "solver": label, "solver_version": code_version(), "seed": SEED,
-        "threads": context.threads or 1,
+        "threads": context.own_threads,
     }  # fmt: skip
     found: list[Row] = []
     solver: Solver | None = None

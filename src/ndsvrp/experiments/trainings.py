@@ -101,7 +101,7 @@ def _given(context: Context, training: Training) -> Path | None:
 
 
 def _run(context: Context, training: Training) -> Path:
-    folder = context.out / "models" / training.name
+    folder = context.trained / training.name
     if _is_finished(folder):
         return folder
     short = context.scale.training

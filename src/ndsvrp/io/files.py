@@ -30,10 +30,7 @@ def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = F
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise InstanceError("is not a regular file", file=str(path))
-            if status.st_size > limit:
-                raise InstanceError(
-                    f"is {_size(status.st_size)} large, more than the {_size(limit)} read", file=str(path)
-                )
+            _check_size(path, status.st_size, limit)
             if last is not None:
                 file.seek(max(0, status.st_size - last))
             data = file.read(status.st_size)  # no more, if it grows meanwhile
@@ -46,6 +43,14 @@ def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = F
     if not data and not may_be_empty:
         raise InstanceError("is empty", file=str(path))
     return data
+
+
+def check_content(path: PathLike, data: bytes, limit: int = MAX_BYTES) -> None:
+    """Refuse the content of a file as `read_bytes` refuses the file."""
+    check_name(path)
+    _check_size(path, len(data), limit)
+    if not data:
+        raise InstanceError("is empty", file=str(path))
 
 
 def read_text(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False) -> str:
@@ -158,6 +163,11 @@ def refused(verb: str, path: PathLike, error: OSError | ValueError) -> InstanceE
     """Return the error of a file that could not be read or written."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return InstanceError(f"cannot be {verb} ({reason})", file=str(path))
+
+
+def _check_size(path: PathLike, size: int, limit: int) -> None:
+    if size > limit:
+        raise InstanceError(f"is {_size(size)} large, more than the {_size(limit)} read", file=str(path))
 
 
 def _open_at_once(path: str, flags: int) -> int:

@@ -81,16 +81,15 @@ def parse_array(content: bytes) -> npt.NDArray[Any]:
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
     else:  # 3.0 is for names of fields, which numbers have not
-        shape, _, dtype = np.lib.format.read_array_header_2_0(file)
+        shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
     if dtype.hasobject:
         raise InstanceError("holds pickled objects, which are not read")
     if math.prod(shape) * dtype.itemsize != len(content) - file.tell():
         raise ValueError(f"an array of shape {shape} in {len(content)} bytes")
-    file.seek(0)
-    array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    return array
+    array: npt.NDArray[Any] = np.frombuffer(content, dtype, offset=file.tell())  # read_array parses the header again
+    return array.reshape(shape, order="F" if fortran else "C")
 
 
 def build(path: PathLike, arrays: Arrays, index: int, metric: Metric) -> Problem:

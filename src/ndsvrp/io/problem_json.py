@@ -22,7 +22,7 @@ PLACE = ("name", "x", "y", "lat", "lon", "window")
 CUSTOMER = (*PLACE, *(field.name for field in FIELDS if field.columns == 1))
 LONGEST_NAME = 1000  # characters
 MATRICES = ("distance", "duration")
-PROBLEM = ("name", "metric", *FLEET, "depot", "customers", *MATRICES)
+PROBLEM = ("name", "metric", "clock_times", *FLEET, "depot", "customers", *MATRICES)
 
 
 def read_problem_json(text: str, metric: Metric | None, name: str, file: str, additions: Additions) -> Problem:
@@ -31,7 +31,11 @@ def read_problem_json(text: str, metric: Metric | None, name: str, file: str, ad
     if not isinstance(table, dict) or "customers" not in table:
         raise InstanceError(f"is not a problem: no table with 'customers'; accepted: {ACCEPTED}")
     _check_keys(table, PROBLEM, "")
-    model = Model(_text(table.get("name", name), "name"), metric=metric or _metric(table.get("metric", "none")))
+    clock_times = table.get("clock_times", False)
+    if not isinstance(clock_times, bool):
+        raise InstanceError("is not true or false", field="clock_times")
+    title = _text(table.get("name", name), "name")
+    model = Model(title, metric=metric or _metric(table.get("metric", "none")), clock_times=clock_times)
     depot, customers = table.get("depot"), table["customers"]
     if not isinstance(depot, dict):
         raise InstanceError("missing" if depot is None else "is not a table", field="depot")
@@ -59,6 +63,8 @@ def problem_table(problem: Problem) -> dict[str, Any]:
     table: dict[str, Any] = {"name": problem.name}
     if problem.metric is not Metric.NONE:
         table["metric"] = str(problem.metric)
+    if problem.clock_times:
+        table["clock_times"] = True
     table |= {key: value for key in FLEET if (value := getattr(problem, key)) is not None}
     columns = {
         field.name: values

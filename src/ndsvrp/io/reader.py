@@ -7,7 +7,7 @@ from typing import Any, Never, overload
 
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.additions import Additions
-from ndsvrp.io.files import MIB, PathLike, check_name, decode, is_standard, read_bytes
+from ndsvrp.io.files import MIB, PathLike, check_content, check_name, decode, is_standard, read_bytes
 from ndsvrp.io.folders import instance_files, is_folder
 from ndsvrp.io.forms import ENDINGS, form_of
 from ndsvrp.io.npz import ProblemSet
@@ -56,14 +56,17 @@ def read(
     """
     _refuse_unknown("read", unknown)
     additions = Additions(capacity, vehicles, max_distance, max_duration, distance, duration, columns or {})
-    instances = _instances(path, _metric(metric), tuple(ignore_fields), additions)
-    size = len(instances)
-    if index is None and size > 1:
-        raise InstanceError(f"holds {size} instances, choose one by its index (0 … {size - 1})", file=str(path))
-    if not 0 <= (index or 0) < size:
-        what = "the file holds one (0)" if size == 1 else f"there are {size} (0 … {size - 1})"
-        raise InstanceError(f"no instance {index}, {what}", file=str(path))
-    return instances[index or 0]
+    return _chosen(path, _instances(path, _metric(metric), tuple(ignore_fields), additions), index)
+
+
+def read_content(name: str, data: bytes, metric: str = "auto", index: int | None = None, **additions: Any) -> Problem:
+    """Read one instance from the content of a file; no file is opened. `name` tells the format, as its path would.
+
+    The other arguments are those of `read`.
+    """
+    _refuse_unknown("read_content", [word for word in additions if word not in STATED])
+    check_content(name, data)
+    return _chosen(name, _of_file(name, data, _metric(metric), (), Additions(**additions)), index)
 
 
 def read_set(
@@ -86,13 +89,30 @@ def _instances(
     check_name(path)
     if is_folder(path) and Path(path).suffix.lower() not in ENDINGS:
         return [_one(file, read_bytes(file), metric, ignore, additions) for file in instance_files(path)]
-    data = read_bytes(path)
+    return _of_file(path, read_bytes(path), metric, ignore, additions)
+
+
+def _of_file(
+    path: PathLike, data: bytes, metric: Metric | None, ignore: tuple[str, ...], additions: Additions
+) -> Sequence[Problem]:
+    """Return the instances in the content of a file."""
     if form_of(path, data) == "npz":
         problems = ProblemSet(path, metric or Metric.NONE, data)
         if additions == Additions():
             return problems
         return Completed(path, problems, additions)
     return [_one(path, data, metric, ignore, additions)]
+
+
+def _chosen(path: PathLike, instances: Sequence[Problem], index: int | None) -> Problem:
+    """Return one of the instances of a file, set or folder."""
+    size = len(instances)
+    if index is None and size > 1:
+        raise InstanceError(f"holds {size} instances, choose one by its index (0 … {size - 1})", file=str(path))
+    if not 0 <= (index or 0) < size:
+        what = "the file holds one (0)" if size == 1 else f"there are {size} (0 … {size - 1})"
+        raise InstanceError(f"no instance {index}, {what}", file=str(path))
+    return instances[index or 0]
 
 
 def _one(path: PathLike, data: bytes, metric: Metric | None, ignore: tuple[str, ...], additions: Additions) -> Problem:
@@ -147,7 +167,7 @@ def _located(path: PathLike, additions: Additions, problem: Problem) -> Problem:
 
 def _refuse_unknown(call: str, names: Iterable[str]) -> None:
     for name in names:
-        refuse_keyword(call, name, ("metric", *(("index",) if call == "read" else ()), "ignore_fields", *STATED))
+        refuse_keyword(call, name, ("metric", *(() if call == "read_set" else ("index",)), "ignore_fields", *STATED))
 
 
 def _metric(metric: str) -> Metric | None:

@@ -11,6 +11,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ndsvrp.clock import exact_clock, minutes
 from ndsvrp.constraints import FIELDS
 from ndsvrp.errors import InstanceError, NdsError, warn
 from ndsvrp.io.additions import FLEET, Additions
@@ -28,6 +29,8 @@ ALIASES = {
     "id": "name", "stop": "name", "customer": "name", "latitude": "lat", "longitude": "lon", "lng": "lon",
     "ready_time": "ready", "due_date": "due", "due_time": "due", "service_time": "service",
 }  # fmt: skip
+KNOWN_COLUMNS = {**{column: column for column in COLUMNS}, **ALIASES}  # our names by those in files
+TIMES = tuple(column for field in FIELDS if field.columns and field.unit == "time" for column in field.table)
 MOST_ROWS = 200_000
 MOST_COLUMNS = 1000
 
@@ -76,11 +79,19 @@ def stops_text(problem: Problem, delimiter: str = ",") -> str:
     for field in FIELDS:
         if field.columns and (values := getattr(problem, field.name)) is not None:
             columns |= dict(zip(field.table, values.reshape(len(values), -1).T.tolist(), strict=True))
+    if problem.clock_times and problem.windows is not None:
+        columns |= _clock_columns({name: columns[name] for name in ("ready", "due")})
     buffer = io.StringIO()
     table = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
     table.writerow(columns)
     table.writerows([_short(value) for value in row] for row in zip(*columns.values(), strict=True))
     return buffer.getvalue()
+
+
+def _clock_columns(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return windows as clock times, if these are the same numbers; else as they are."""
+    texts = {name: [exact_clock(time) for time in times] for name, times in columns.items()}
+    return columns if any(None in column for column in texts.values()) else texts
 
 
 def fleet_options(problem: Problem) -> str:
@@ -124,7 +135,7 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
     unknown: list[str] = []
     for position, word in enumerate(head):
         theirs = _plain(word)
-        ours = own.get(theirs) or ALIASES.get(theirs, theirs)
+        ours = own.get(theirs) or KNOWN_COLUMNS.get(theirs, theirs)
         if theirs in ignored or (ours in mapping and theirs not in own):
             continue
         if ours not in COLUMNS:
@@ -158,17 +169,23 @@ def _check(positions: dict[str, int], line: int) -> None:
 
 def _add(model: Model, stop: dict[str, str], line: int, *, is_depot: bool) -> None:
     """Add a row to the model."""
+    numbers: dict[str, Any] = {}
     for column, word in stop.items():
-        if column != "name" and word and not is_number(word):
-            raise InstanceError(f"{shown(word)} is not a number", field=column, line=line)
-    numbers = {column: float(word) for column, word in stop.items() if column != "name" and word}
+        if column == "name" or not word:
+            continue
+        at = minutes(word) if column in TIMES else None
+        if at is None and not is_number(word):
+            what = "a number, or a time such as 08:30" if column in TIMES else "a number"
+            raise InstanceError(f"{shown(word)} is not {what}", field=column, line=line)
+        numbers[column] = float(word) if at is None else word
     window = (numbers.pop("ready", None), numbers.pop("due", None))
     fields: dict[str, Any] = {"window": window, **numbers}
     if stop.get("name"):
         fields["name"] = stop["name"]
     if is_depot:
         for column in (field.name for field in FIELDS if field.columns == 1):
-            if fields.pop(column, 0.0) != 0:
+            value = fields.pop(column, 0.0)
+            if (minutes(value) if isinstance(value, str) else value) != 0:
                 raise InstanceError("the depot's, of the first row, must be 0", field=column, line=line)
     try:
         if is_depot:

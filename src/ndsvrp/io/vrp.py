@@ -28,13 +28,14 @@ COLUMNS = {"NODE_COORD": 2, "DISPLAY_DATA": 2, **{field.section: field.columns f
 SECTIONS = {*COLUMNS, "DEPOT", "EDGE_WEIGHT", "EDGE_DURATION"}
 HEADERS = {
     "NAME", "TYPE", "DIMENSION", "METRIC", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE",
-    "DISPLAY_DATA_TYPE",
+    "DISPLAY_DATA_TYPE", "COORDINATES",
     *(field.header for field in FIELDS if field.header),
 }  # fmt: skip
 #: what TYPE may say, and the constraints that the file must then state
 TYPES = {name: variant.constraints - {CAPACITY} for variant in VARIANTS.values() for name in variant.types}
 MATRICES = {"distance": "EDGE_WEIGHT", "duration": "EDGE_DURATION"}  # sections of an EXPLICIT file
 WEIGHTS = ("EUC_2D", "GEO", "EXPLICIT")
+LON_LAT = "LON_LAT"  # as COORDINATES: longitude and latitude in degrees, beside an explicit matrix
 
 
 def read_vrp(text: str, metric: Metric | None, name: str, file: str, ignore_fields: Iterable[str] = ()) -> Problem:
@@ -55,6 +56,11 @@ def read_vrp(text: str, metric: Metric | None, name: str, file: str, ignore_fiel
     fields |= {"distance": None, "duration": None}
     if weights == "GEO":
         fields |= _geographic(file_outline, columns["NODE_COORD"], order)
+    if "COORDINATES" in file_outline.fields:
+        fields["geographic"] = _choice(file_outline, "COORDINATES", (LON_LAT,)) == LON_LAT
+        if weights != "EXPLICIT" or fields["coordinates"] is None:
+            what = "is for NODE_COORD_SECTION beside EDGE_WEIGHT_TYPE EXPLICIT"
+            raise InstanceError(what, field="COORDINATES", line=file_outline.fields["COORDINATES"].line)
     for field, section in MATRICES.items():
         if section in file_outline.sections or (section == "EDGE_WEIGHT" and weights == "EXPLICIT"):
             fields[field] = read_matrix(file_outline, n, section)[np.ix_(order, order)]

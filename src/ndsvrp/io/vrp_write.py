@@ -7,7 +7,7 @@ import numpy as np
 
 from ndsvrp.constraints import FIELDS
 from ndsvrp.errors import InstanceError
-from ndsvrp.io.vrp import conventional_metric, fields_of
+from ndsvrp.io.vrp import LON_LAT, conventional_metric, fields_of
 from ndsvrp.metric import Floats
 from ndsvrp.problem import Problem
 from ndsvrp.text import printable
@@ -17,7 +17,8 @@ from ndsvrp.variants import VARIANTS, variant_of
 def vrp_text(problem: Problem) -> str:
     """Return the text of a VRPLIB file that reads as the same problem, but for the names of customers.
 
-    `METRIC`, a field of our own, is written only if the rounding is not the one that such a file is meant for.
+    `METRIC`, a field of our own, is written only if the rounding is not the one that such a file is meant for, and
+    `COORDINATES`, another one, only for latitude and longitude.
     """
     return "\n".join(_lines(problem)) + "\n"
 
@@ -31,7 +32,9 @@ def _lines(problem: Problem) -> Iterator[str]:
     explicit = problem.distance is not None
     yield f"EDGE_WEIGHT_TYPE : {'EXPLICIT' if explicit else 'EUC_2D'}"
     if explicit:
-        yield "EDGE_WEIGHT_FORMAT : FULL_MATRIX"
+        yield "EDGE_WEIGHT_FORMAT : FULL_MATRIX"  # also on the earth: GEO has whole km and another radius
+    if problem.geographic and problem.coordinates is not None:
+        yield f"COORDINATES : {LON_LAT}"
     fields = fields_of(problem)
     if conventional_metric(fields) is not problem.metric:
         yield f"METRIC : {problem.metric}"

@@ -56,6 +56,8 @@ def write_problems(path: PathLike, problems: Sequence[Problem], form: str) -> No
     names = problems[0].names
     if form not in ("json", "csv") and names is not None and names[1:] != tuple(map(str, range(1, len(names)))):
         warn(f"{path}: the names of customers are not kept; .json and .csv have them")
+    if form not in ("json", "csv") and problems[0].clock_times:
+        warn(f"{path}: times are minutes since midnight; .json and .csv keep them as clock times")
 
 
 def _content(path: PathLike, problem: Problem, form: str) -> bytes:

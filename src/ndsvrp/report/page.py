@@ -6,6 +6,7 @@ import base64
 import math
 from typing import TYPE_CHECKING
 
+from ndsvrp.clock import time_text
 from ndsvrp.plot import plot_trace
 from ndsvrp.plot.style import palette, to_svg
 from ndsvrp.report.gantt import STRIP, Axis, axis_of, gantt, strip
@@ -85,14 +86,15 @@ def _facts(result: Result) -> str:
 
 
 def _routes(result: Result, colours: list[str]) -> str:
-    names = list(result.schedule[0].figures)
+    problem, names = result.problem, list(result.schedule[0].figures)
     head = ["route", "stops", *names, "departure", "return", "customers"]
     rows = []
     for route, swatch in zip(result.schedule, colours, strict=True):
         first, last = route.stops[0], route.stops[-1]
-        figures = [*(route.figures[name] for name in names), first.departure, last.arrival]
+        figures = [route.figures[name] for name in names]
+        times = [time_text(problem, time) for time in (first.departure, last.arrival)]
         cells = [f'<td><span class="swatch" style="background: {swatch}"></span>{route.number}</td>']
-        cells += [_number(len(route.names)), *map(_number, figures)]
+        cells += [_number(len(route.names)), *map(_number, figures), *map(_cell, times)]
         cells.append(f'<td class="names">{html_text(", ".join(route.names))}</td>')
         rows.append(f'<tr data-route="{route.number}">{"".join(cells)}</tr>\n')
     return _table(head, rows)
@@ -113,18 +115,19 @@ def _stops(result: Result, colours: list[str]) -> str:
 
 
 def _stop_table(result: Result, route: RouteSchedule, swatch: str, axis: Axis | None) -> str:
-    windows = result.problem.windows
+    problem, windows = result.problem, result.problem.windows
     head = ["stop", "demand", "arrival", "wait", "start", "departure", "slack"]
     head += ([] if windows is None else ["window"]) + ([] if axis is None else ["times"])
     rows = []
     for stop in route.stops:
-        numbers = [float(result.problem.demand[stop.node]), *stop[2:]]
-        cells = [f"<td>{html_text(stop.name)}</td>", *map(_number, numbers)]
+        arrival, start, departure = (_cell(time_text(problem, at)) for at in (stop.arrival, stop.start, stop.departure))
+        cells = [f"<td>{html_text(stop.name)}</td>", _number(float(problem.demand[stop.node]))]
+        cells += [arrival, _number(stop.wait), start, departure, _number(stop.slack)]
         if windows is not None:
             ready, due = windows[stop.node].tolist()
-            cells.append(f"<td>{number(ready)} to {number(due)}</td>")
+            cells.append(f"<td>{time_text(problem, ready)} to {time_text(problem, due)}</td>")
             if axis is not None:
-                cells.append(f"<td>{strip(axis, stop, windows, swatch)}</td>")
+                cells.append(f"<td>{strip(problem, axis, stop, swatch)}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>\n")
     return _table(head, rows)
 
@@ -136,4 +139,8 @@ def _table(head: list[str], rows: list[str]) -> str:
 
 
 def _number(value: float) -> str:
-    return f'<td class="number">{number(value) if math.isfinite(value) else "any"}</td>'
+    return _cell(number(value) if math.isfinite(value) else "any")
+
+
+def _cell(text: str) -> str:
+    return f'<td class="number">{text}</td>'

@@ -70,7 +70,8 @@ def solve_set(
     rule, every problem gets the solution that `solve` finds for the same seed and iterations; a learned policy draws
     other random numbers in a batch.
 
-    Problems are searched together if they have the same size and variant, and all or none of them limit the vehicles.
+    Problems are searched together if they have the same size and variant, all or none of them limit the vehicles, and
+    `auto` decides the same for them: each is solved with the settings that `solve` uses.
     A ruin that is not `batched` (see `ndsvrp.Ruin`) gets one problem at a time. So does every ruin that is not a rule
     if the problems have a matrix.
 

@@ -4,6 +4,7 @@ import logging
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
 
@@ -135,7 +136,7 @@ class Solver:
             raise NdsError(f"solve_set needs a list of problems, got {type(problems).__name__}")
         groups = []
         alike, refused = _sorted_out(problems)
-        for members in alike:  # every refusal comes before the first search
+        for members in self._by_plan(problems, alike):  # every refusal comes before the first search
             first, size = problems[members[0]], min(together or TOGETHER, len(members))
             opened = self.open(first, size)
             if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
@@ -157,6 +158,14 @@ class Solver:
         except KeyboardInterrupt:
             pass  # earlier results are kept
         return outcomes
+
+    def _by_plan(self, problems: Sequence[Problem], groups: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Split groups so that every problem is searched by the plan that it has alone, but for the threads."""
+        parts: dict[tuple[int, Plan], list[int]] = {}
+        for number, members in enumerate(groups):
+            for i in members:
+                parts.setdefault((number, replace(self.plan(problems[i]), threads=0)), []).append(i)
+        return list(parts.values())
 
 
 def make_engine(chosen: Plan) -> Engine:

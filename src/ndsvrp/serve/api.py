@@ -11,11 +11,12 @@ from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
 from ndsvrp import __version__
 from ndsvrp.errors import NdsError
+from ndsvrp.io.stops import KNOWN_COLUMNS
 from ndsvrp.serve.access import Access
 from ndsvrp.serve.jobs import ENDED, ErrorMessage, Job, JobOptions
 from ndsvrp.serve.outputs import FORMS
@@ -40,9 +41,10 @@ class Limits(BaseModel):
     queue: int
     workers: int
     forms: list[str]
+    columns: dict[str, str]  #: of tables of stops: our name of each column, by the names that are recognised
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:  # async: others are called in threads
     return cast(Service, request.app.state.service)
 
 
@@ -57,6 +59,25 @@ async def _job(identifier: str, service: Serving) -> Job:
 
 
 Named = Annotated[Job, Depends(_job)]
+LISTS = {name for name, field in JobOptions.model_fields.items() if field.annotation == list[str]}
+
+
+async def _options(request: Request) -> JobOptions:
+    """Return the query as options. FastAPI can do that, too, but takes as long as to read a small instance."""
+    query = request.query_params
+    given = {name: query.getlist(name) if name in LISTS else query[name] for name in query}
+    try:
+        return JobOptions.model_validate(given)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from None
+
+
+def _parameters() -> list[dict[str, Any]]:
+    """Return the options as OpenAPI describes a query."""
+    properties = JobOptions.model_json_schema()["properties"]
+    return [{"name": name, "in": "query", "required": False, "schema": field} for name, field in properties.items()]
+
+
 BODY = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}, "required": True}
 
 
@@ -66,16 +87,20 @@ async def limits(service: Serving) -> Limits:
     return Limits(
         version=__version__, accepts=service.accepts, customers=config.max_customers, seconds=config.max_seconds,
         bytes=config.max_bytes, queue=config.max_queue, workers=config.processes, forms=list(FORMS),
+        columns=KNOWN_COLUMNS,
     )  # fmt: skip
 
 
-@router.post("/jobs", status_code=202, summary="Add a job", openapi_extra={"requestBody": BODY})
+@router.post(
+    "/jobs", status_code=202, summary="Add a job", openapi_extra={"requestBody": BODY, "parameters": _parameters()}
+)
 async def submit(
-    request: Request, response: Response, service: Serving, options: Annotated[JobOptions, Query()]
+    request: Request, response: Response, service: Serving, options: Annotated[JobOptions, Depends(_options)]
 ) -> Job:
     """The body is an instance file in any format that `ndsvrp.read` reads."""
     if not service.accepts:
         raise HTTPException(403, "this address shows one search, it takes no jobs")
+    service.check_limits(options)
     job, added = await service.submit(await _body(request, service), options)
     if not added:
         response.status_code = 200
@@ -106,7 +131,7 @@ async def delete(job: Named, service: Serving) -> None:
 
 @router.get("/jobs/{identifier}/problem", summary="What the page draws of the problem")
 async def problem(job: Named, service: Serving) -> Response:
-    return Response(await service.ask(service.store.content, job.id, "drawing"), media_type="application/json")
+    return Response(await service.drawing(job), media_type="application/json")
 
 
 @router.get(

@@ -23,7 +23,9 @@ class ServeConfig:
         "", f"Secret that requests must carry ('Authorization: Bearer …'), at least {SHORTEST_TOKEN} characters."
     )
     database: str = documented("", "SQLite file of jobs and results; by default in the data folder of the user.")
-    workers: int = documented(0, "Searches at the same time, a process each; 0: one for each four cores.")
+    workers: int = documented(
+        0, "Searches at the same time, a process each; 0: one if there is a GPU for them, else one for each four cores."
+    )
     threads: int = documented(0, "Threads of a search; 0: the cores divided by the workers.")
     device: str = documented("auto", "Device of all searches: auto, cpu, cuda.")
     max_customers: int = documented(10_000, "Most customers of a job.")

@@ -5,11 +5,13 @@ import logging
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ndsvrp.engine import device
 from ndsvrp.errors import NdsError
 from ndsvrp.serve.api import make_app
 from ndsvrp.serve.config import ServeConfig
@@ -19,7 +21,7 @@ from ndsvrp.serve.store import Store
 KEEP_ALIVE = 15  # seconds that an idle connection stays open
 LAST = 3  # seconds for requests in progress when the service ends
 BACKLOG = 1024
-SWITCH = 0.0005  # seconds after which a thread that reads an instance lets others answer; Python's default is 0.005
+SWITCH = 0.002  # seconds after which a thread that reads an instance lets others answer; Python's default is 0.005
 
 
 class GuardedProtocol(H11Protocol):
@@ -99,8 +101,20 @@ def address_of(opened: socket.socket, config: ServeConfig) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/" + ("#token=…" if config.token else "")
 
 
+def for_this_machine(config: ServeConfig) -> ServeConfig:
+    """Return the settings with the number of workers decided, or raise if there is no GPU that was asked for.
+
+    One search fills a GPU. Several at the same time share its time and memory, which only the user can want.
+    """
+    if config.device == "cuda":
+        device.require_gpu()
+    has_gpu = config.device == "cuda" or (config.device == "auto" and device.available())
+    return replace(config, workers=1) if has_gpu and not config.workers else config
+
+
 def serve(config: ServeConfig, tell: Callable[[str], None]) -> None:
     """Run the service until Ctrl-C or SIGTERM; `tell` gets its address."""
+    config = for_this_machine(config)
     opened = listen(config)
     store = Store(config.database_file)
     sys.setswitchinterval(SWITCH)

@@ -9,10 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
+from ndsvrp.bench.best_known import best_known
 from ndsvrp.errors import NdsError
 from ndsvrp.search.planning import plan
 from ndsvrp.search.result import Result
 from ndsvrp.serve.config import ServeConfig
+from ndsvrp.serve.intake import READERS, Intake
 from ndsvrp.serve.jobs import ENDED, Job, JobOptions
 from ndsvrp.serve.live import Live, Signal
 from ndsvrp.serve.outputs import FORMS, result_of
@@ -21,8 +23,8 @@ from ndsvrp.serve.reporter import Report
 from ndsvrp.serve.store import NewJob, Outcome, Store
 from ndsvrp.serve.uploads import drawing
 from ndsvrp.serve.worker import Found, Task
+from ndsvrp.variants import variant_of
 
-READERS = 2  # instances that are read at the same time, which bounds memory
 PAUSE = 1.0  # seconds after an error inside the service
 INTERNAL = "an error inside the service, see its log"
 TIDY = 100  # ended jobs between two deletions of the oldest
@@ -53,6 +55,7 @@ class Service:
         self._added = Signal()
         self._database = ThreadPoolExecutor(1, "database")  # one thread: calls keep their order
         self._readers = ThreadPoolExecutor(READERS, "reader")
+        self._intake = Intake(store, self._read, self._readers)
         self._writer = ThreadPoolExecutor(1, "writer")  # one thread: matplotlib is not for several
         self._searches = ThreadPoolExecutor(config.processes, "search")
 
@@ -82,17 +85,20 @@ class Service:
         """Call a method of the store in its thread."""
         return await asyncio.get_running_loop().run_in_executor(self._database, lambda: function(*args, **kwargs))
 
-    async def submit(self, body: bytes, options: JobOptions) -> tuple[Job, bool]:
-        """Read an instance and add a job. Return it, and whether it is new."""
+    def check_limits(self, options: JobOptions) -> None:
+        """Refuse a job that is above a limit, or the queue is full: before its instance is received."""
         if options.time is not None and options.time > self.config.max_seconds:
             raise TooLargeError(f"time: {options.time:g} s is above the limit of {self.config.max_seconds:g} s")
         if self._open >= self.config.max_queue:
             raise QueueFullError(f"{self._open:,} jobs wait or run, try again later")
+
+    async def submit(self, body: bytes, options: JobOptions) -> tuple[Job, bool]:
+        """Read an instance and add a job. Return it, and whether it is new."""
+        self.check_limits(options)  # again: others may have come while the body was received
         self._open += 1  # before the first await: many may ask at the same time
         added = False
         try:
-            read = asyncio.get_running_loop().run_in_executor(self._readers, self._read, body, options)
-            job, added = await self.ask(self.store.add, await read)
+            job, added = await self._intake.add(body, options)
         finally:
             self._open -= not added
         if added:
@@ -105,7 +111,10 @@ class Service:
             self._running[identifier].stop()
         elif await self.ask(self.store.cancel_waiting, identifier):
             self._open -= 1
-            await self._tell_end(identifier, await self.ask(self.store.job, identifier))
+            cancelled = await self.ask(self.store.job, identifier)
+            await self._tell_end(identifier, cancelled)
+            await self._count_end()
+            return cancelled
         elif identifier in self._running:  # it began meanwhile
             self._running[identifier].stop()
         return await self.job(identifier)
@@ -154,6 +163,17 @@ class Service:
 
         return await asyncio.get_running_loop().run_in_executor(self._writer, write)
 
+    async def drawing(self, job: Job) -> bytes:
+        """Return what the page draws of the problem of a job, JSON. It is made when it is asked for first."""
+        drawn = await self.ask(self.store.content, job.id, "drawing")
+        body = None if drawn is not None else await self.ask(self.store.content, job.id, "instance")
+        if body is not None:
+            upload = JobOptions(**job.options).upload(body)
+            loop = asyncio.get_running_loop()
+            drawn = await loop.run_in_executor(self._readers, lambda: json.dumps(drawing(upload.read())).encode())
+            await self.ask(self.store.keep, job.id, "drawing", drawn)
+        return drawn or b"null"  # deleted meanwhile
+
     def end_streams(self) -> None:
         """End all streams of events: the service is about to stop."""
         for live in self.live.values():
@@ -181,6 +201,10 @@ class Service:
         finished = await self.ask(self.store.finish, job.id, outcome, attempt=job.attempts)
         self._open -= finished is not None
         await self._tell_end(job.id, finished)
+        await self._count_end()
+
+    async def _count_end(self) -> None:
+        """Delete the oldest jobs now and then."""
         self._ended += 1
         if self._ended % TIDY == 1:
             await self.ask(self.store.delete_oldest, self.config.keep)
@@ -191,11 +215,9 @@ class Service:
             raise TooLargeError(f"{problem.customers:,} customers are above the limit of {self.config.max_customers:,}")
         if options.solver != "auto" or options.ruin is not None:
             plan(problem, options.request("cpu"))  # refuses impossible requests now, without a look for a GPU
-        drawn = drawing(problem)
-        known = None if drawn["best_known"] is None else drawn["best_known"]["cost"]
-        return NewJob(
-            options, body, problem.name, drawn["variant"], problem.customers, known, json.dumps(drawn).encode()
-        )
+        known, variant = best_known(problem), variant_of(problem).title
+        cost = None if known is None else known.cost
+        return NewJob(options, body, problem.name, variant, problem.customers, cost)
 
     def _with_incumbent(self, job: Job) -> Job:
         live = self.live.get(job.id)

@@ -50,7 +50,7 @@ class NewJob:
     variant: str
     customers: int
     best_known: float | None
-    drawing: bytes  #: JSON for the page
+    drawing: bytes | None = None  #: JSON for the page; None: made of the body when it is asked for
 
     def digest(self) -> str:
         """Return what two requests with the same key must agree in."""
@@ -100,27 +100,38 @@ class Store:
 
     def add(self, new: NewJob, state: str = "queued") -> tuple[Job, bool]:
         """Add a job. Return it and True, or the job that has its key already and False."""
-        identifier, digest = secrets.token_urlsafe(12), new.digest()
+        (added,) = self.add_all([new], state)
+        if isinstance(added, KeyTakenError):
+            raise added
+        return added
+
+    def add_all(self, jobs: Sequence[NewJob], state: str = "queued") -> list[tuple[Job, bool] | KeyTakenError]:
+        """Add jobs in one transaction. Return what `add` returns or raises, for each."""
+        digests = [new.digest() for new in jobs]
         with self._transaction() as database:
-            if new.options.key is not None:
-                row = database.execute("SELECT id, digest FROM jobs WHERE key = ?", (new.options.key,)).fetchone()
-                if row is not None and row[1] != digest:
-                    raise KeyTakenError(f"key '{new.options.key}' belongs to a job with other content")
-                if row is not None:
-                    return self._job(row[0]), False
-            options = new.options.model_dump_json(exclude_none=True)
-            now = time.time()
-            values = (
-                identifier, new.options.key, digest, state, new.name, new.options.name, new.variant, new.customers,
-                options, now, now if state == "running" else None, new.best_known,
-            )  # fmt: skip
-            database.execute(
-                "INSERT INTO jobs (id, key, digest, state, name, file, variant, customers, options, created, started, "
-                f"best_known) VALUES ({', '.join('?' * len(values))})",
-                values,
-            )
-            self._keep(identifier, {"instance": new.body, "drawing": new.drawing})
-            return self._job(identifier), True
+            return [self._add(database, new, digest, state) for new, digest in zip(jobs, digests, strict=True)]
+
+    def _add(
+        self, database: sqlite3.Connection, new: NewJob, digest: str, state: str
+    ) -> tuple[Job, bool] | KeyTakenError:
+        if new.options.key is not None:
+            row = database.execute("SELECT id, digest FROM jobs WHERE key = ?", (new.options.key,)).fetchone()
+            if row is not None and row[1] != digest:
+                return KeyTakenError(f"key '{new.options.key}' belongs to a job with other content")
+            if row is not None:
+                return self._job(row[0]), False
+        identifier, now = secrets.token_urlsafe(12), time.time()
+        values = (
+            identifier, new.options.key, digest, state, new.name, new.options.name, new.variant, new.customers,
+            new.options.model_dump_json(exclude_none=True), now, now if state == "running" else None, new.best_known,
+        )  # fmt: skip
+        database.execute(
+            "INSERT INTO jobs (id, key, digest, state, name, file, variant, customers, options, created, started, "
+            f"best_known) VALUES ({', '.join('?' * len(values))})",
+            values,
+        )
+        self._keep(identifier, {"instance": new.body} | ({"drawing": new.drawing} if new.drawing else {}))
+        return self._job(identifier), True
 
     def take(self) -> tuple[Job, bytes] | None:
         """Mark the oldest waiting job as running. Return it and its instance; None if no job waits."""
@@ -208,6 +219,12 @@ class Store:
         """Return a stored form of a job: instance, drawing, view, sol, json."""
         with self._transaction():
             return self._content(identifier, form)
+
+    def keep(self, identifier: str, form: str, data: bytes) -> None:
+        """Store a form of a job, unless the job was deleted meanwhile."""
+        with self._transaction() as database:
+            if database.execute("SELECT 1 FROM jobs WHERE id = ?", (identifier,)).fetchone() is not None:
+                self._keep(identifier, {form: data})
 
     def _content(self, identifier: str, form: str) -> bytes | None:
         query = "SELECT data FROM contents WHERE job = ? AND form = ?"

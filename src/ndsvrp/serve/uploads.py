@@ -1,26 +1,22 @@
 """From the body of a request to a problem, and from a problem to what the page draws."""
 
-import os
 import re
-import tempfile
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from ndsvrp.bench.best_known import best_known
-from ndsvrp.errors import NdsError, NdsWarning
-from ndsvrp.io import read
+from ndsvrp.errors import NdsWarning
+from ndsvrp.io.reader import read_content
 from ndsvrp.problem import Problem
 from ndsvrp.search.plane import scaled_down
 from ndsvrp.variants import variant_of
 
 SCALED = 1_000  # most customers of a problem with a matrix alone for which positions are estimated
-SHARED_MEMORY = "/dev/shm"
 DIGITS = 9  # of numbers for the page
 
 
@@ -37,25 +33,10 @@ class Upload:
     )  #: other arguments of `ndsvrp.read`: capacity, columns, …
 
     def read(self) -> Problem:
-        """Return the problem. The one place where the service reads instances: `ndsvrp.read` knows the formats.
-
-        Messages name the file as the client does.
-        """
-        with tempfile.TemporaryDirectory(prefix="nds-", dir=_memory_folder()) as folder:
-            path = Path(folder) / safe_name(self.name)
-            path.write_bytes(self.body)
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", NdsWarning)
-                    return read(path, self.rounding, self.index, **self.additions)
-            except NdsError as error:
-                raise NdsError(str(error).replace(str(path), path.name)) from None
-
-
-@cache
-def _memory_folder() -> str | None:
-    """Return a folder in memory, where files come and go faster than on a disk; None: the usual one."""
-    return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK | os.X_OK) else None
+        """Return the problem. The one place where the service reads instances. Messages name the file."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NdsWarning)
+            return read_content(safe_name(self.name), self.body, self.rounding, self.index, **self.additions)
 
 
 def safe_name(name: str) -> str:
@@ -83,6 +64,7 @@ def drawing(problem: Problem) -> dict[str, Any]:
         "coordinates": None if points is None else short(points),
         "estimated": estimated,
         "geographic": problem.geographic,
+        "clock_times": problem.clock_times,
         "names": None if problem.names is None else list(problem.names),
         "demand": short(problem.demand),
         "windows": None if problem.windows is None else short(problem.windows),

@@ -1,6 +1,5 @@
 """The process of one search: reads the instance, searches, and sends what it finds."""
 
-import contextlib
 import os
 import signal
 import sys
@@ -8,17 +7,17 @@ import threading
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
-from ndsvrp.engine import device
 from ndsvrp.errors import NdsError, NoSolutionError
-from ndsvrp.search.planning import Request
+from ndsvrp.problem import Problem
+from ndsvrp.search.planning import Request, plan
 from ndsvrp.search.result import Progress, Result
 from ndsvrp.search.solver import Solver
 from ndsvrp.search.stopping import Limits
 from ndsvrp.serve.outputs import contents_of, forms_of, view_of
+from ndsvrp.serve.priority import give_way
 from ndsvrp.serve.reporter import Reporter, describe
 from ndsvrp.serve.uploads import Upload
 
-NICENESS = 5  # searches give way to the service, which must answer at once
 STOP = b"stop"
 
 
@@ -69,8 +68,7 @@ def run(pipe: Connection, task: Task) -> None:
     """Search, and send each `Report`, then `Found` or `Refused`. The service sends `STOP` to end the search early."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which ends its processes
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with contextlib.suppress(OSError, AttributeError):  # not on Windows
-        os.nice(NICENESS)
+    give_way()
     stopped = threading.Event()
     threading.Thread(target=_listen, args=(pipe, stopped), daemon=True).start()
     try:
@@ -83,10 +81,7 @@ def _search(pipe: Connection, task: Task, stopped: threading.Event) -> Found | R
     try:
         problem = task.upload.read()
         reporter = Reporter(problem, pipe.send, stopped.is_set)
-        request = task.request
-        if request.device == "cpu" or (request.device == "auto" and not device.available()):
-            request = replace(request, threads=task.threads)  # would choose the CPU where there is a GPU
-        with Solver(request) as solver:
+        with Solver(_with_threads(problem, task)) as solver:
             return Found.of(solver.solve(problem, seed=task.seed, callback=reporter, **task.limits))
     except NoSolutionError as error:
         return Refused(str(error), None if error.result is None else Found.of(error.result))
@@ -94,6 +89,12 @@ def _search(pipe: Connection, task: Task, stopped: threading.Event) -> Found | R
         return Refused(str(error))
     except MemoryError:
         return Refused("not enough memory")
+
+
+def _with_threads(problem: Problem, task: Task) -> Request:
+    """Return the request, with the threads of the task if its search runs on a CPU: on a GPU `auto` would leave it."""
+    on_cpu = plan(problem, task.request).device == "cpu"
+    return replace(task.request, threads=task.threads) if on_cpu else task.request
 
 
 def _listen(pipe: Connection, stopped: threading.Event) -> None:

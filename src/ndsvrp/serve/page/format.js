@@ -37,6 +37,22 @@ export function decimalsOf(values) {
   return Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9)));
 }
 
+/** Return 08:30 for 510 minutes. */
+export function clock(minutes) {
+  const whole = Math.round(Math.abs(minutes)), two = (part) => String(part).padStart(2, "0");
+  return `${minutes < 0 && whole ? "-" : ""}${two(Math.floor(whole / 60))}:${two(whole % 60)}`;
+}
+
+const CLOCK_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720];
+
+/** Return whole minutes or hours of a clock within a range, at most about `count` of them. */
+export function clockTicks(low, high, count) {
+  const rough = (high - low) / Math.max(1, count), step = CLOCK_STEPS.find((minutes) => minutes >= rough);
+  if (!step) return ticks(low, high, count);
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.max(0, Math.floor(high / step) - first + 1) }, (_, i) => (first + i) * step);
+}
+
 /** Return the name of a node; without names its number. */
 export function nameOf(problem, node) {
   return problem.names?.[node] ?? (node ? String(node) : "depot");

@@ -1,6 +1,7 @@
 // The list of jobs, and the form that adds one.
 
 import { getJson, request } from "./api.js";
+import { ColumnChoice } from "./columns.js";
 import { element, short } from "./format.js";
 
 const POLL = 2000; // milliseconds
@@ -56,16 +57,26 @@ export class JobList {
 /** Connect the form: a file that is dropped or chosen becomes a job. */
 export function connectForm(form, limits, onAdded) {
   const part = (id) => form.querySelector(`#${id}`), drop = part("drop"), file = part("file"), refusal = part("refusal");
+  const columns = new ColumnChoice(part("columns"), limits.columns, send);
   part("time").max = limits.seconds;
   part("time").value = Math.min(30, limits.seconds);
 
-  async function send(chosen) {
+  /** Take a file: a table with unknown columns is asked about, others are sent. */
+  async function take(chosen) {
+    columns.hide();
+    if (!(await columns.ask(chosen))) await send(chosen);
+  }
+
+  /** Send a file, with the meaning of columns such as ["demand=kg"]. */
+  async function send(chosen, meanings = []) {
     refusal.hidden = true;
     try {
       if (chosen.size > limits.bytes) throw new Error(`${chosen.name} is larger than ${short(limits.bytes / 2 ** 20)} MiB.`);
       const options = new URLSearchParams({ name: chosen.name });
       for (const id of ["time", "seed", "solver", "round", "capacity", "vehicles"]) if (part(id).value !== "") options.set(id, part(id).value);
+      for (const meaning of meanings) options.append("column", meaning);
       const answer = await request(`/jobs?${options}`, { method: "POST", body: chosen });
+      columns.hide();
       onAdded(await answer.json());
     } catch (error) {
       refusal.textContent = error.message;
@@ -74,7 +85,7 @@ export function connectForm(form, limits, onAdded) {
   }
 
   file.addEventListener("change", () => {
-    if (file.files.length) send(file.files[0]);
+    if (file.files.length) take(file.files[0]);
     file.value = "";
   });
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -94,6 +105,6 @@ export function connectForm(form, limits, onAdded) {
     });
   }
   document.addEventListener("drop", async (event) => {
-    for (const dropped of event.dataTransfer.files) await send(dropped);
+    for (const dropped of event.dataTransfer.files) await take(dropped);
   });
 }

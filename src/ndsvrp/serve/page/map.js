@@ -1,7 +1,7 @@
 // The map: routes on a canvas, with zoom, drag and selection.
 
 import { colour } from "./colours.js";
-import { cut, nameOf, nodeInWords, short } from "./format.js";
+import { clock, cut, nameOf, nodeInWords, short } from "./format.js";
 
 const FLASH = 900; // milliseconds that new legs are emphasised
 
@@ -261,7 +261,8 @@ export class RouteMap {
   describe(node) {
     const { demand, windows, service, prize } = this.problem, lines = [nodeInWords(this.problem, node)];
     if (node) lines.push(`demand ${short(demand[node])}`);
-    if (windows) lines.push(`${node ? "window" : "open"} ${short(windows[node][0])} – ${short(windows[node][1])}`);
+    const time = this.problem.clock_times ? clock : short;
+    if (windows) lines.push(`${node ? "window" : "open"} ${time(windows[node][0])} – ${time(windows[node][1])}`);
     if (node && service?.[node]) lines.push(`service ${short(service[node])}`);
     if (node && prize) lines.push(prize[node] ? `prize ${short(prize[node])}` : "required");
     const route = this.routeOf.get(node);

@@ -21,7 +21,7 @@ export function fillRoutes(table, problem, routes, numbers, selected, select) {
       element("td", {}, element("span", { className: "load" }, short(route.load), bar)),
       element("td", { textContent: number(route.distance, decimals) }),
     ];
-    if (timed) cells.push(element("td", { textContent: times(route, route.arrival.at(-1)) }));
+    if (timed) cells.push(element("td", { textContent: times(problem, route, route.arrival.at(-1)) }));
     const row = element("tr", { tabIndex: 0 }, ...cells);
     row.setAttribute("aria-selected", String(index === selected));
     row.addEventListener("click", () => select(index === selected ? null : index));

@@ -1,6 +1,6 @@
 // One route in detail: times and windows of its stops, or its load over the distance.
 
-import { cut, element, nameOf, nodeInWords, number, short, svg, ticks, xy } from "./format.js";
+import { clock, clockTicks, cut, element, nameOf, nodeInWords, number, short, svg, ticks, xy } from "./format.js";
 
 const ROW = 17, LEFT = 96, TOP = 22;
 
@@ -27,26 +27,30 @@ export function legend(problem) {
   return element("span", { className: "legend" }, ...entries);
 }
 
-/** Return a time of a route, with as many decimals as its duration needs. */
-export function times(route, value) {
+/** Return a time of a route: of a clock, or with as many decimals as its duration needs. */
+export function times(problem, route, value) {
+  return problem.clock_times ? clock(value) : span(route, value);
+}
+
+function span(route, value) {
   const duration = route.arrival.at(-1) - route.departure;
   return short(value, duration > 100 ? 1 : duration > 10 ? 2 : 3);
 }
 
-function axis(picture, x, low, high, top, bottom, width) {
-  for (const mark of ticks(low, high, width / 110)) {
+function axis(picture, x, low, high, top, bottom, width, hours = false) {
+  for (const mark of (hours ? clockTicks : ticks)(low, high, width / 110)) {
     picture.append(svg("line", { class: "grid", x1: x(mark), x2: x(mark), y1: top, y2: bottom }));
-    picture.append(svg("text", { x: x(mark), y: top - 7, "text-anchor": "middle" }, short(mark)));
+    picture.append(svg("text", { x: x(mark), y: top - 7, "text-anchor": "middle" }, hours ? clock(mark) : short(mark)));
   }
 }
 
 function schedule(problem, route, width) {
-  const { stops, arrival, start } = route, time = (value) => times(route, value), height = TOP + ROW * (stops.length + 1) + 4, back = arrival.at(-1);
+  const { stops, arrival, start } = route, time = (value) => times(problem, route, value), height = TOP + ROW * (stops.length + 1) + 4, back = arrival.at(-1);
   const low = route.departure, high = Math.max(back, low + 1e-9);
   const x = (at) => LEFT + ((width - LEFT - 70) * (at - low)) / (high - low);
   const inside = (at) => Math.min(width - 62, Math.max(LEFT, x(at)));
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, height });
-  axis(picture, x, low, high, TOP, height, width);
+  axis(picture, x, low, high, TOP, height, width, problem.clock_times);
   let left = low, before = TOP;
   stops.forEach((stop, i) => {
     const y = TOP + ROW * i + 2, middle = y + (ROW - 4) / 2, service = problem.service?.[stop] ?? 0;
@@ -63,7 +67,7 @@ function schedule(problem, route, width) {
     const done = start[i] + service;
     const bar = svg("rect", { class: "service", x: x(start[i]), y: y + 2, width: Math.max(3, x(done) - x(start[i])), height: ROW - 8, rx: 2 });
     const slack = due - start[i];
-    bar.append(svg("title", {}, `${nodeInWords(problem, stop)}: arrives ${time(arrival[i])}, starts ${time(start[i])}, leaves ${time(done)}, slack ${time(slack)}`));
+    bar.append(svg("title", {}, `${nodeInWords(problem, stop)}: arrives ${time(arrival[i])}, starts ${time(start[i])}, leaves ${time(done)}, slack ${span(route, slack)}`));
     picture.append(bar);
     picture.append(svg("text", { x: 4, y: middle + 4 }, cut(nodeInWords(problem, stop), 15)));
     picture.append(svg("text", { x: width - 4, y: middle + 4, "text-anchor": "end" }, time(start[i])));
@@ -112,6 +116,6 @@ function loads(problem, route, width) {
 export function describe(problem, route, index) {
   const parts = [`Route ${index + 1}`, `${route.stops.length} stops`, `load ${short(route.load)} of ${short(problem.capacity)}`];
   parts.push(`distance ${number(route.distance, Math.min(problem.decimals, 2))}`);
-  if (problem.windows) parts.push(`back at ${times(route, route.arrival.at(-1))}`);
+  if (problem.windows) parts.push(`back at ${times(problem, route, route.arrival.at(-1))}`);
   return parts.join(" · ");
 }

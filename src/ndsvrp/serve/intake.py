@@ -1,0 +1,93 @@
+"""New jobs: read in threads and stored, those that wait at the same moment with one commit."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+from ndsvrp.serve.jobs import Job, JobOptions
+from ndsvrp.serve.store import NewJob, Store
+
+READERS = 2  # instances that are read at the same time, which bounds memory
+GROUP = 16  # most jobs of a commit
+GROUP_BYTES = 2**18  # of their bodies: a small instance does not wait for several large ones
+
+Added = tuple[Job, bool]  # a job, and whether it is new
+
+
+class _Waiting(NamedTuple):
+    body: bytes
+    options: JobOptions
+    added: asyncio.Future[Added]
+
+
+class Intake:
+    """Reads and stores new jobs. Its methods run in one event loop.
+
+    A thread takes all that wait. When many clients submit at the same moment, changes of threads and commits are
+    shared: each costs as much as the reading of a small instance.
+    """
+
+    def __init__(self, store: Store, read: Callable[[bytes, JobOptions], NewJob], threads: Executor) -> None:
+        self._store, self._read, self._threads = store, read, threads
+        self._waiting: deque[_Waiting] = deque()
+        self._working = 0  #: threads
+
+    async def add(self, body: bytes, options: JobOptions) -> Added:
+        """Read an instance and store its job, or raise why not."""
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(body, options, loop.create_future())
+        self._waiting.append(waiting)
+        self._start(loop)
+        return await waiting.added
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._waiting and self._working < READERS:
+            self._working += 1
+            self._threads.submit(self._work, loop)
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take what waits until nothing does; in a thread."""
+        while group := self._take():
+            loop.call_soon_threadsafe(_answer, group, self._add(group))
+        loop.call_soon_threadsafe(self._end, loop)
+
+    def _end(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._working -= 1
+        self._start(loop)  # something may have come after the thread looked
+
+    def _take(self) -> list[_Waiting]:
+        group, size = list[_Waiting](), 0
+        while len(group) < GROUP and size < GROUP_BYTES:
+            try:
+                group.append(self._waiting.popleft())  # atomic: two threads may take
+            except IndexError:
+                break
+            size += len(group[-1].body)
+        return group
+
+    def _add(self, group: list[_Waiting]) -> list[Added | Exception]:
+        answers: list[NewJob | Exception] = [self._try(waiting) for waiting in group]
+        new = [answer for answer in answers if isinstance(answer, NewJob)]
+        try:
+            stored = iter(self._store.add_all(new) if new else [])
+        except Exception as error:  # of the database: nothing is stored
+            return [error if isinstance(answer, NewJob) else answer for answer in answers]
+        return [next(stored) if isinstance(answer, NewJob) else answer for answer in answers]
+
+    def _try(self, waiting: _Waiting) -> NewJob | Exception:
+        try:
+            return self._read(waiting.body, waiting.options)
+        except Exception as error:  # of one instance: the others go on
+            return error
+
+
+def _answer(group: list[_Waiting], answers: list[Added | Exception]) -> None:
+    for waiting, answer in zip(group, answers, strict=True):
+        if waiting.added.done():  # cancelled
+            continue
+        if isinstance(answer, Exception):
+            waiting.added.set_exception(answer)
+        else:
+            waiting.added.set_result(answer)

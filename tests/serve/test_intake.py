@@ -1,0 +1,102 @@
+"""Many clients submit at the same moment: each gets its own answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+
+import pytest
+
+from ndsvrp.errors import NdsError
+from ndsvrp.io.reader import read_content
+from ndsvrp.serve import intake
+from ndsvrp.serve.config import ServeConfig
+from ndsvrp.serve.jobs import JobOptions
+from ndsvrp.serve.service import Service
+from ndsvrp.serve.store import KeyTakenError, Store
+from serve.running import LIB
+
+TABLE = b"name,x,y,demand\nhub,0,0,\na,3,4,1\n"
+
+
+@pytest.fixture
+def service(tmp_path):
+    """A service that runs no searches."""
+    service = Service(ServeConfig(), Store(tmp_path / "jobs.sqlite"))
+    yield service
+    asyncio.run(service.stop())
+
+
+def submit_all(service, requests):
+    async def main():
+        calls = [service.submit(body, JobOptions(name="a.csv", capacity=9, **more)) for body, more in requests]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    return asyncio.run(main())
+
+
+def test_many_at_once(service, monkeypatch):
+    commits = []
+    add_all = service.store.add_all
+    monkeypatch.setattr(service.store, "add_all", lambda jobs: (commits.append(len(jobs)), add_all(jobs))[1])
+    requests = [(TABLE, {"seed": seed}) for seed in range(40)]
+    requests[7] = (b"name,x,y\nhub,0,0\na,3,far\n", {})
+    requests[20] = requests[30] = (TABLE, {"key": "mine"})
+    requests[35] = (TABLE, {"key": "mine", "seed": 1})
+    answers = submit_all(service, requests)
+    assert str(answers[7]) == "a.csv:3: y: 'far' is not a number"
+    assert isinstance(answers[35], KeyTakenError)
+    assert answers[20][0].id == answers[30][0].id
+    assert sorted((answers[20][1], answers[30][1])) == [False, True]
+    jobs = [answer[0] for number, answer in enumerate(answers) if number not in (7, 35)]
+    assert len({job.id for job in jobs}) == 37
+    assert [job.options.get("seed", 0) for job in jobs[:7]] == list(range(7))
+    assert sum(commits) == 39  # all that could be read
+    assert max(commits) <= intake.GROUP
+    assert service.store.open_jobs() == 37
+
+
+def test_a_full_disk_refuses_the_group_alone(service, monkeypatch):
+    keep = service.store._keep
+
+    def full(identifier, contents):
+        if b"full" in contents["instance"]:
+            raise sqlite3.OperationalError("database or disk is full")
+        keep(identifier, contents)
+
+    monkeypatch.setattr(service.store, "_keep", full)
+    monkeypatch.setattr(intake, "GROUP", 1)
+    fine, broken = submit_all(service, [(TABLE, {}), (TABLE.replace(b"hub", b"full"), {})])
+    assert fine[1] is True
+    assert isinstance(broken, sqlite3.OperationalError)
+    assert [job.id for job in service.store.jobs(9)] == [fine[0].id]
+
+
+def test_what_the_page_draws_is_made_once(service):
+    ((job, _),) = submit_all(service, [(TABLE, {})])
+    assert service.store.content(job.id, "drawing") is None
+    drawn = asyncio.run(service.drawing(job))
+    assert json.loads(drawn)["coordinates"] == [[0, 0], [3, 4]]
+    assert service.store.content(job.id, "drawing") == drawn
+    service.store.keep("deleted", "drawing", b"{}")
+    assert service.store.content("deleted", "drawing") is None
+
+
+def test_content_is_read_like_a_file(tmp_path, monkeypatch):
+    file = LIB / "X/X-n106-k14.vrp"
+    problem = read_content("X-n106-k14.vrp", file.read_bytes(), "trunc", capacity=700)
+    assert (problem.name, str(problem.metric), problem.capacity, problem.customers) == ("X-n106-k14", "trunc", 700, 105)
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert read_content("folder", TABLE, capacity=9).customers == 1  # the name is no path
+    assert read_content("-", TABLE, capacity=9).customers == 1  # nor standard input
+    for arguments, message in (
+        (("a.vrp", b""), "a.vrp: is empty"),
+        (("a.csv", TABLE, "auto", 1), "a.csv: no instance 1, the file holds one (0)"),
+    ):
+        with pytest.raises(NdsError) as caught:
+            read_content(*arguments, **({"capacity": 9} if "csv" in arguments[0] else {}))
+        assert str(caught.value) == message
+    with pytest.raises(NdsError, match="read_content"):
+        read_content("a.csv", TABLE, pickups=1)
