@@ -53,18 +53,23 @@ class Pool:
         """Run a worker process and return its outcomes."""
         environment = os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         command, pipe = [sys.executable, "-m", "ndsvrp.bench.worker"], subprocess.PIPE
-        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, process_group=0)
+        lifeline, held = os.pipe()  # closed by the system if this process is killed: the child then ends, too
+        child = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, process_group=0, pass_fds=[lifeline]
+        )
+        os.close(lifeline)
         self.children.add(child)
         if self.ended.is_set():  # `end` was called before this child existed
             _kill(child)
         try:
-            answer, messages = child.communicate(json.dumps(task).encode(), timeout=limit)
+            answer, messages = child.communicate(json.dumps(task | {"lifeline": lifeline}).encode(), timeout=limit)
         except subprocess.TimeoutExpired:
             _kill(child)
             child.communicate()
             return [{"error": f"ended after {limit:g} s without an answer"}] * len(task["cases"])
         finally:
             self.children.discard(child)
+            os.close(held)
         if child.returncode != 0 or not answer:
             error = f"exit code {child.returncode}: {last_line(messages)}".rstrip(": ")
             return [{"error": error}] * len(task["cases"])

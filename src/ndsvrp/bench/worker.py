@@ -5,7 +5,9 @@ Run as `python -m ndsvrp.bench.worker`. What a solver prints goes to the error s
 
 import json
 import os
+import signal
 import sys
+import threading
 import time
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -94,10 +96,17 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     task = json.load(sys.stdin)
+    threading.Thread(target=_end_with_parent, args=[task["lifeline"]], daemon=True).start()
     os.sched_setaffinity(0, {task["core"]})
     outcomes = run_task(task)
     json.dump([plain(outcome) for outcome in outcomes], answers, allow_nan=False)
     answers.close()
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Wait until the other end of a pipe is closed, then kill this process and the programs that it runs."""
+    os.read(lifeline, 1)
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":
