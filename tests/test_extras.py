@@ -49,6 +49,7 @@ def test_without_any_extra(tmp_path: Path) -> None:
         "serve": SERVE,
         f"solve {INSTANCE} --watch --time 1 -q": SERVE,
         f"solve {tmp_path / 'a.npz'} --cluster ray --time 1 -q": RAY,
+        f"bench run {tmp_path / 'a.npz'} --cluster ray --time 1": RAY,
     }
     works = [
         f"solve {INSTANCE} --iterations 1 -q --out {tmp_path / 'a.sol'} --report {tmp_path / 'a.html'}",

@@ -21,7 +21,8 @@ def ray() -> Iterator[Any]:
         patch.setenv("RAY_AUTH_TOKEN", os.urandom(32).hex())
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # workers have this package, too
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # workers find the solver of the tests
+        patch.setenv("FATAL", folder)
         ray.init(
             address="local", num_cpus=2, num_gpus=0, include_dashboard=False, log_to_driver=False,
             logging_level="error", object_store_memory=80 * 2**20, _temp_dir=folder, _node_ip_address="127.0.0.1",

@@ -1,15 +1,18 @@
-"""What does not need ray: decisions before the first search, what travels, what a node refuses."""
+"""What does not need ray: decisions before the first search, what travels, what a node refuses, leased cores."""
 
 from __future__ import annotations
 
 import pickle
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ndsvrp
+from ndsvrp.bench import cores
+from ndsvrp.bench.cores import leased
 from ndsvrp.cluster import solving, worker
 from ndsvrp.cluster.model_files import model_files
 from ndsvrp.cluster.ray_cluster import Needs, _remote_call
@@ -142,6 +145,28 @@ def test_a_node_without_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ndsvrp.cluster.worker", None)
     _, (kind, text, _) = _remote_call()(b"", b"")
     assert kind == "refused" and text.startswith("ndsvrp cannot be imported there (")
+
+
+def test_leased_cores_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = [9007, 9008, 9009]  # no cores: other tests may lease real ones
+    monkeypatch.setattr(cores, "usable", lambda: mine[::-1])
+    monkeypatch.setattr(cores, "PAUSE", 0.01)
+    later: list[list[int]] = []
+
+    def wait() -> None:
+        with leased(2) as group:
+            later.append(group)
+
+    with leased(1) as first, leased(1) as second:
+        assert (first, second) == ([9009], [9008])
+        thread = threading.Thread(target=wait)
+        thread.start()
+        thread.join(0.1)
+        assert not later, "one core is free, and two are wanted"
+    thread.join(10)
+    assert later in ([[9009, 9008]], [[9008, 9007]])
+    with pytest.raises(InstanceError, match="cores: 4 is not within 1-3, the cores of a node"), leased(4):
+        pass
 
 
 def test_on_result_is_called_as_results_come() -> None:

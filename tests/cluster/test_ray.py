@@ -1,4 +1,4 @@
-"""A Ray cluster of two workers: the routes of a local search, lost workers, interrupts, the command."""
+"""A Ray cluster of two workers: the routes of a local search, lost workers, interrupts, the command, benchmarks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import fatal
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import ndsvrp
+from ndsvrp.bench.rows import read_rows
+from ndsvrp.bench.run import run
 from ndsvrp.cli import app
 from ndsvrp.cluster import ray_cluster
 from ndsvrp.cluster.ray_cluster import connect
-from ndsvrp.errors import ClusterError, NdsWarning, NoSolutionError
+from ndsvrp.errors import ClusterError, InstanceError, NdsWarning, NoSolutionError
 from test_doc_snippets import run_page
 
 pytestmark = pytest.mark.slow
@@ -189,6 +193,47 @@ def test_what_cannot_be_sent() -> None:
 
 
 @pytest.mark.usefixtures("ray")
+def test_benchmarks(tmp_path: Path) -> None:
+    """Rows have the hardware of the node; no two runs share a core; a run whose worker is lost is made again."""
+    ndsvrp.write_set(tmp_path / "set.npz", ndsvrp.generate("cvrp", 3, count=3, seed=1))
+    asked: dict[str, Any] = {"sets": [tmp_path / "set.npz"], "solvers": ["fatal:FATAL"], "times": [1]}
+    with pytest.warns(NdsWarning, match=r"^fatal:FATAL on set 0\d+: its process died; it runs again \(1 of 3\)$"):
+        rows = run(**asked, out=tmp_path / "rows.jsonl", cluster="ray")
+    near = run(**asked, instances="0")
+    assert [row["instance"] for row in rows] == ["0000", "0001", "0002"]
+    assert rows[0]["cost"] == near[0]["cost"]
+    assert all(row["hardware"]["node"] and row["threads"] == 1 for row in rows)
+    used = sorted((*row["settings"]["cores"], row["settings"]["began"], row["settings"]["ended"]) for row in rows)
+    assert len(used[0]) == 3, "one core each"
+    assert all(a[0] != b[0] or a[2] <= b[1] for a, b in pairwise(used)), "one after the other"
+    state = Path("/proc", Path(os.environ["FATAL"], "pid").read_text(), "stat")
+    wait_until(lambda: not state.exists() or state.read_text().split()[2] == "Z")
+    assert run(**asked, out=tmp_path / "rows.jsonl", cluster="ray") == rows, "they are there"
+    assert sorted(row["instance"] for row in read_rows(tmp_path / "rows.jsonl")) == ["0000", "0001", "0002"]
+    with pytest.raises(InstanceError, match="jobs: a cluster runs as many side by side as it has cores"):
+        run(**asked, jobs=2, cluster="ray")
+    with pytest.raises(ClusterError, match="no node of the cluster has 3 CPUs"):
+        run(**asked, cores=3, cluster="ray")
+
+
+@pytest.mark.usefixtures("ray")
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_page("cluster", tmp_path, commands=True) >= 4
+    assert run_page("cluster", tmp_path, commands=True) >= 5
+    assert {row["solver"] for row in read_rows("rows.jsonl")} == {"hybrid", "sisr"}
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_benchmark_needs_the_same_solvers_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fatal.Fatal, "release", "2")
+    ndsvrp.write_set(tmp_path / "set.npz", ndsvrp.generate("cvrp", 3, seed=1))
+    with pytest.raises(ClusterError, match=r"^node .*: the solver fatal:FATAL is 1 there and 2 here$"):
+        run([tmp_path / "set.npz"], ["fatal:FATAL"], [1], cluster="ray")
+
+
+def wait_until(happens: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if happens():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it does not happen")

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+from ndsvrp.bench.cores import usable
 from ndsvrp.bench.rows import Row
 from ndsvrp.bench.solvers import last_line
-from ndsvrp.errors import EngineError, InstanceError
+from ndsvrp.errors import InstanceError
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
 GRACE = 60.0  # seconds a solver may take beyond twice its budget before it is ended
@@ -22,11 +23,11 @@ CLOCKS = {"seconds": max, "cpu_seconds": min}  # of a row for several runs: the 
 
 
 class Pool:
-    """So many groups of cores; a task occupies one of them. A process that fails has a row too."""
+    """So many groups of cores, or these; a task occupies one of them. A process that fails has a row too."""
 
-    def __init__(self, groups: int, cores: int = 1) -> None:
+    def __init__(self, groups: int | Sequence[list[int]], cores: int = 1) -> None:
         self.free: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
-        for group in _groups(groups, cores):
+        for group in _groups(groups, cores) if isinstance(groups, int) else groups:
             self.free.put(group)
         self.children: set[subprocess.Popen[bytes]] = set()
         self.ended = threading.Event()
@@ -121,10 +122,8 @@ def _kill(child: "subprocess.Popen[bytes]") -> None:
 
 
 def _groups(groups: int, cores: int) -> list[list[int]]:
-    """Return groups of cores to use, the last ones first: interrupts tend to go to the first."""
-    if not hasattr(os, "sched_setaffinity"):
-        raise EngineError("benchmarks need a system that can bind a process to a core (Linux)")
-    available = sorted(os.sched_getaffinity(0), reverse=True)
+    """Return groups of cores of this machine."""
+    available = usable()
     if not 1 <= cores <= len(available):
         raise InstanceError(f"{cores} is not within 1-{len(available)}, the cores of this machine", field="cores")
     if not 1 <= groups <= len(available) // cores:

@@ -3,8 +3,10 @@
 Run as `python -m ndsvrp.bench.worker`. What a solver prints goes to the error stream.
 """
 
+import base64
 import json
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -31,7 +33,8 @@ TRACE_POINTS = 50  # of a row
 def run_task(task: dict[str, Any]) -> list[dict[str, Any]]:
     """Solve and check. Return an outcome per instance; `{"skipped": reason}` if the solver refuses the problem."""
     cases = [Case(**case) for case in task["cases"]]
-    problems = [case.load() for case in cases]
+    packed = task.get("pickled")  # of a node that need not have the files
+    problems = pickle.loads(base64.b64decode(packed)) if packed else [case.load() for case in cases]
     solver = find_solver(task["solver"], Request(**task["request"]), task["iterations"])
     if len(cases) == 1 and (reason := solver.refuses(problems[0])):
         return [_facts(problems[0]) | {"skipped": reason}]
