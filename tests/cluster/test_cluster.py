@@ -15,8 +15,9 @@ from ndsvrp.bench import cores
 from ndsvrp.bench.cores import leased
 from ndsvrp.cluster import solving, worker
 from ndsvrp.cluster.model_files import model_files
-from ndsvrp.cluster.ray_cluster import Needs, _remote_call
+from ndsvrp.cluster.ray_cluster import _remote_call
 from ndsvrp.cluster.solving import ClusterSolver, Job, solve_batch
+from ndsvrp.cluster.tasks import LOOK, Needs, Task, Waiting
 from ndsvrp.errors import ClusterError, InstanceError, NdsError, NoSolutionError
 from ndsvrp.search.code_version import code_version
 from ndsvrp.search.planning import Request
@@ -145,6 +146,27 @@ def test_a_node_without_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ndsvrp.cluster.worker", None)
     _, (kind, text, _) = _remote_call()(b"", b"")
     assert kind == "refused" and text.startswith("ndsvrp cannot be imported there (")
+
+
+def test_tasks_for_gpus_do_not_hold_up_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("ndsvrp.cluster.tasks.time.monotonic", lambda: now[0])
+    tasks = [Task(str(i), list, Needs(1, i % 2)) for i in range(100)]
+    slots = {Needs(1): 10, Needs(1, 1): 1}
+    waiting = Waiting(tasks)
+    assert list(waiting.due(slots.__getitem__)) == [*range(0, 40, 2), *range(1, 33, 2)]
+    assert list(waiting.due(slots.__getitem__)) == [] and waiting
+    waiting.ended(4)
+    waiting.ended(7, again=True)
+    assert list(waiting.due(slots.__getitem__)) == [40, 7]
+    slots[Needs(1)] = 11
+    assert list(waiting.due(slots.__getitem__)) == []
+    now[0] += LOOK + 1
+    assert list(waiting.due(slots.__getitem__)) == [42, 44]
+    few = Waiting(tasks[:2])
+    assert list(few.due(slots.__getitem__)) == [0, 1] and not few
+    few.ended(1, again=True)
+    assert few and list(few.due(slots.__getitem__)) == [1]
 
 
 def test_leased_cores_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:

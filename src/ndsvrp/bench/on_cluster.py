@@ -15,7 +15,8 @@ from ndsvrp.bench.rows import Row
 from ndsvrp.bench.solvers import find_solver, version_of
 from ndsvrp.bench.tasks import BenchTask, Entry, run_message
 from ndsvrp.cluster.model_files import ModelFiles, model_files
-from ndsvrp.cluster.ray_cluster import Cluster, Lost, Needs, Task
+from ndsvrp.cluster.ray_cluster import Cluster
+from ndsvrp.cluster.tasks import Lost, Needs, Task
 from ndsvrp.cluster.worker import describe_node
 from ndsvrp.errors import ClusterError, InstanceError
 

@@ -8,19 +8,18 @@ import signal
 import socket
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
+from ndsvrp.cluster.tasks import LOOK, Lost, Needs, Task, Waiting
 from ndsvrp.cluster.worker import describe_node
 from ndsvrp.errors import ClusterError, EngineError, NdsError, warn
 from ndsvrp.extras import require
 from ndsvrp.search.code_version import code_version
 
 RETRIES = 3  # how often a task runs again whose worker was lost
-AHEAD = 16  # tasks sent at least, so that an autoscaler sees demand; else twice what runs at once
-LOOK = 10.0  # seconds after which the nodes are looked at again
 SURVEY = 60.0  # seconds until nodes that did not answer are left to the tasks
 GRACE = 10.0  # seconds in which interrupted tasks may return something, such as the best solution so far
 REACH = 5.0  # seconds to reach an address; ray alone would try for minutes
@@ -30,31 +29,6 @@ LOST = {
     "ObjectLostError": "its data were lost", "OwnerDiedError": "its data were lost",
 }  # fmt: skip
 """Errors of ray that say that a worker was lost, and not that the function failed."""
-
-
-class Needs(NamedTuple):
-    """What a task occupies while it runs, all of it on one node."""
-
-    cpus: int = 1
-    gpus: int = 0
-
-    def __str__(self) -> str:
-        words = [f"{count} {unit}{'s' if count > 1 else ''}" for count, unit in zip(self, ("CPU", "GPU"), strict=True)]
-        return " and ".join(word for word, count in zip(words, self, strict=True) if count)
-
-
-class Task(NamedTuple):
-    """One call of the function."""
-
-    name: str  #: for messages
-    content: Callable[[], Any]  #: makes the argument, when the task is sent
-    needs: Needs = Needs()
-
-
-class Lost(NamedTuple):
-    """Stands for the result of a task whose worker was lost too often."""
-
-    reason: str
 
 
 @contextmanager
@@ -162,19 +136,12 @@ class Cluster:
         all the same is yielded. Then KeyboardInterrupt is raised.
         """
         common = self._ray.put(_common(function, shared))
-        waiting, running, lost = deque(range(len(tasks))), dict[Any, int](), Counter[int]()
-        window, looked = 0, -LOOK
+        waiting, running, lost = Waiting(tasks), dict[Any, int](), Counter[int]()
         try:
             while waiting or running:
-                if waiting and time.monotonic() - looked > LOOK:
-                    window, looked = max(AHEAD, 2 * self._look(tasks[waiting[0]].needs)), time.monotonic()
-                while waiting and len(running) < window:
-                    i = waiting.popleft()
+                for i in waiting.due(self._look):
                     running[self._send(common, tasks[i])] = i
-                done = self._ray.wait(list(running), num_returns=1, timeout=LOOK)[0]
-                if not done:
-                    self._look(tasks[next(iter(running.values()))].needs)
-                for ref in done:
+                for ref in self._ray.wait(list(running), num_returns=1, timeout=LOOK)[0]:
                     i = running.pop(ref)
                     try:
                         found = _value(self._ray.get(ref))
@@ -183,9 +150,10 @@ class Cluster:
                         reason = LOST.get(type(error).__name__, "its data were lost")
                         if lost[i] <= RETRIES:
                             warn(f"{tasks[i].name}: {reason}; it runs again ({lost[i]} of {RETRIES})")
-                            waiting.appendleft(i)
+                            waiting.ended(i, again=True)
                             continue
                         found = Lost(f"lost {lost[i]} times on the cluster, the last time because {reason}")
+                    waiting.ended(i)
                     yield i, found
                     if interrupted():
                         raise KeyboardInterrupt
@@ -269,4 +237,5 @@ def _value(answer: tuple[str, tuple[str, Any, list[str]]]) -> Any:
 
 
 def _line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    """Return what an error says, in one line of at most 300 characters."""
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -11,7 +11,8 @@ from ndsvrp import models
 from ndsvrp.check import Report
 from ndsvrp.cluster import require_known
 from ndsvrp.cluster.model_files import ModelFiles, model_files
-from ndsvrp.cluster.ray_cluster import Cluster, Lost, Needs, Task, connect
+from ndsvrp.cluster.ray_cluster import Cluster, connect
+from ndsvrp.cluster.tasks import Lost, Needs, Task
 from ndsvrp.cluster.worker import describe_node
 from ndsvrp.errors import NoSolutionError
 from ndsvrp.problem import Problem
