@@ -16,7 +16,7 @@ from ndsvrp.bench.cores import leased
 from ndsvrp.cluster import solving, worker
 from ndsvrp.cluster.model_files import model_files
 from ndsvrp.cluster.ray_cluster import _remote_call
-from ndsvrp.cluster.solving import ClusterSolver, Job, solve_batch
+from ndsvrp.cluster.solving import ClusterSolver, Common, solve_batch
 from ndsvrp.cluster.tasks import LOOK, Needs, Task, Waiting
 from ndsvrp.errors import ClusterError, InstanceError, NdsError, NoSolutionError
 from ndsvrp.search.code_version import code_version
@@ -73,8 +73,8 @@ def test_gpus_of_the_cluster_count_and_not_those_of_this_machine() -> None:
 def test_results_travel_without_their_problem() -> None:
     problem = ndsvrp.generate("vrptw", 15, seed=1)[0]
     tight = problem.replace(vehicles=2)
-    job = Job(Request(device="cpu", threads=1, settings={"rollouts": 20}), None, {"iterations": 3}, 5)
-    found, failed = pickle.loads(pickle.dumps(solve_batch(job, [problem, tight])))
+    shared = Common(Request(device="cpu", threads=1, settings={"rollouts": 20}), None, {"iterations": 3}, 5)
+    found, failed = pickle.loads(pickle.dumps(solve_batch(shared, [problem, tight])))
     local, partial = ndsvrp.solve_set([problem, tight], iterations=3, seed=5, threads=1, rollouts=20)
     result = solving._unpacked(found, problem)
     assert isinstance(result, ndsvrp.Result) and isinstance(local, ndsvrp.Result)
@@ -103,10 +103,10 @@ def test_models_travel_as_files(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     save_tiny(folder, "model")
     checkpoint = Request(model=folder / "model.json", device="cpu", threads=1, settings={"rollouts": 4})
-    job = Job(checkpoint, model_files(checkpoint), {"iterations": 1}, 1)
+    shared = Common(checkpoint, model_files(checkpoint), {"iterations": 1}, 1)
     (folder / "model.safetensors").unlink()
     problem = ndsvrp.generate("cvrp", 12, seed=1)[0]
-    (packed,) = solve_batch(job, [problem])
+    (packed,) = solve_batch(shared, [problem])
     assert packed.values["settings"]["model"]["name"] == "run/step-7"
     loaded = ndsvrp.models.load(weights, "cpu")
     for given in (Request(model=loaded), Request(ruin=loaded)):

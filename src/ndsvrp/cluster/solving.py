@@ -24,7 +24,7 @@ from ndsvrp.search.stopping import Budget, Limits
 
 
 @dataclass(frozen=True)
-class Job:
+class Common:
     """What all tasks have in common. On a worker it keeps the solver open from task to task."""
 
     request: Request  #: its device and threads are decided
@@ -84,8 +84,8 @@ class ClusterSolver:
         """Yield position and outcome of every problem, as they come; for interrupts see `Cluster.run`."""
         yield from self.refused.items()
         tasks = [Task(self._name(batch), self._content(batch), batch.needs) for batch in self.batches]
-        job = Job(self.request, self.files, limits, seed)
-        for i, found in self.cluster.run(solve_batch, job, tasks, interrupted):
+        common = Common(self.request, self.files, limits, seed)
+        for i, found in self.cluster.run(solve_batch, common, tasks, interrupted):
             members = self.batches[i].members
             if isinstance(found, Lost):
                 found = [NoSolutionError(f"{self.problems[k].name} was {found.reason}", []) for k in members]
@@ -100,9 +100,9 @@ class ClusterSolver:
         return lambda: [self.problems[i] for i in batch.members]
 
 
-def solve_batch(job: Job, problems: list[Problem]) -> list[Any]:
+def solve_batch(common: Common, problems: list[Problem]) -> list[Any]:
     """Solve problems together, on a worker."""
-    outcomes = job.solver.solve_set(problems, together=len(problems), seed=job.seed, **job.limits)
+    outcomes = common.solver.solve_set(problems, together=len(problems), seed=common.seed, **common.limits)
     place = describe_node(False)
     return [_packed(outcome, place) for outcome in outcomes]
 
