@@ -83,9 +83,10 @@ $(BASE): $(SOURCES)
 	$(INSTALL) -e '.[policy]'
 	@touch $@
 
-# Those of the extra bench-all. Where they have no wheel, their tests are skipped.
+# Those of the extra bench-all, and ray. Where they have no wheel, their tests are skipped.
 $(SOLVERS): $(STAMP)
 	-$(BIN)/pip install -q -c constraints.txt --only-binary :all: ortools pyvroom
+	-$(BIN)/pip install -q -c constraints.txt --only-binary :all: ray
 	@touch $@
 
 clean:

@@ -14,6 +14,7 @@ from ndsvrp.extras import EXTRAS, require
 ROOT = Path(__file__).parents[1]
 INSTANCE = "examples/data/X-n106-k14.vrp"
 POLICY = "nds: the learned policy needs torch and safetensors: pip install 'ndsvrp[policy]'\n"
+RAY = "nds: a cluster needs ray: pip install 'ndsvrp[ray]'\n"
 SERVE = "nds: the service needs fastapi and uvicorn: pip install 'ndsvrp[serve]'\n"
 GPU = "nds: the GPU engine needs torch: pip install 'ndsvrp[gpu]'\n"
 
@@ -47,6 +48,8 @@ def test_without_any_extra(tmp_path: Path) -> None:
         f"solve {INSTANCE} --device cuda --time 1 -q": GPU,
         "serve": SERVE,
         f"solve {INSTANCE} --watch --time 1 -q": SERVE,
+        f"solve {tmp_path / 'a.npz'} --cluster ray --time 1 -q": RAY,
+        f"bench run {tmp_path / 'a.npz'} --cluster ray --time 1": RAY,
     }
     works = [
         f"solve {INSTANCE} --iterations 1 -q --out {tmp_path / 'a.sol'} --report {tmp_path / 'a.html'}",
@@ -54,7 +57,7 @@ def test_without_any_extra(tmp_path: Path) -> None:
         f"generate vrptw -n 5 --out {tmp_path / 'a.npz'}",
         f"data make pcvrp100 --instances 1 --out {tmp_path / 'b.npz'}",
     ]
-    found = answers("torch,safetensors,fastapi,uvicorn,cuda", *works, *refused)
+    found = answers("torch,safetensors,fastapi,uvicorn,cuda,ray", *works, *refused)
     assert [text.splitlines()[-1] for text in found[: len(works)]] == ["exit 0"] * len(works)
     assert found[len(works) :] == [f"{line}exit 2" for line in refused.values()]
     assert ndsvrp.read_set(tmp_path / "b.npz")[0].customers == 100

@@ -14,6 +14,7 @@ from ndsvrp.engine.base import View
 from ndsvrp.errors import (
     CallbackError,
     CheckpointError,
+    ClusterError,
     EngineError,
     InstanceError,
     MissingPackageError,
@@ -51,8 +52,8 @@ else:
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
-    "CallbackError", "CheckpointError", "EngineError", "InstanceError", "Metric", "MissingPackageError", "Model",
-    "NdsError", "NoSolutionError", "Problem", "Progress", "Report", "Result", "Route", "Ruin", "RuinRequest",
+    "CallbackError", "CheckpointError", "ClusterError", "EngineError", "InstanceError", "Metric", "MissingPackageError",
+    "Model", "NdsError", "NoSolutionError", "Problem", "Progress", "Report", "Result", "Route", "Ruin", "RuinRequest",
     "Settings", "Solution", "Solver", "View", "Violation", "check", "generate", "models", "read", "read_set",
     "read_solution", "solve", "solve_set", "write", "write_set", "write_solution",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
@@ -76,6 +76,9 @@ class NoSolutionError(NdsError):
         super().__init__(message)
         self.unserved, self.preparation, self.result = unserved, preparation, result
 
+    def __reduce__(self) -> tuple[type[NoSolutionError], tuple[Any, ...]]:
+        return type(self), (*self.args, self.unserved, self.preparation, self.result)
+
 
 class CallbackError(NdsError):
     """A callback or stop criterion raised an exception, which is the cause of this error.
@@ -88,6 +91,10 @@ class CallbackError(NdsError):
         self.results = results
         first = results[0]
         self.result: Result | None = first.result if isinstance(first, NoSolutionError) else first
+
+
+class ClusterError(NdsError):
+    """A cluster cannot be used: no connection, no node with what a search needs, another version of this package."""
 
 
 class CheckpointError(NdsError):

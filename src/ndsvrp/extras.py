@@ -6,6 +6,7 @@ from ndsvrp.errors import MissingPackageError
 
 EXTRAS = {
     "policy": ("the learned policy", ("torch", "safetensors")),
+    "ray": ("a cluster", ("ray",)),
     "serve": ("the service", ("fastapi", "uvicorn")),
 }
 """By extra of the package: what needs it, and the modules that must be there."""

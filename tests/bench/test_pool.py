@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -128,6 +130,18 @@ def test_programs_that_a_solver_runs_end_with_it(
     wait_until(lambda: file.exists() and file.read_text() != "")
     workers.end()
     thread.join()
+    state = Path(f"/proc/{file.read_text()}/stat")
+    wait_until(lambda: not state.exists() or state.read_text().split()[2] == "Z")
+
+
+@pytest.mark.slow
+def test_a_worker_ends_if_its_parent_is_killed(small_set: Path, tmp_path: Path) -> None:
+    code = f"from ndsvrp.bench.run import run; run([{str(small_set)!r}], ['fakes:STARTING'], [60], '0')"
+    path, file = os.pathsep.join(filter(None, sys.path)), tmp_path / "pid"
+    parent = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
+    wait_until(lambda: file.exists() and file.read_text() != "")
+    parent.kill()
+    parent.wait()
     state = Path(f"/proc/{file.read_text()}/stat")
     wait_until(lambda: not state.exists() or state.read_text().split()[2] == "Z")
 

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+from ndsvrp.bench.cores import usable
 from ndsvrp.bench.rows import Row
 from ndsvrp.bench.solvers import last_line
-from ndsvrp.errors import EngineError, InstanceError
+from ndsvrp.errors import InstanceError
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
 GRACE = 60.0  # seconds a solver may take beyond twice its budget before it is ended
@@ -22,11 +23,11 @@ CLOCKS = {"seconds": max, "cpu_seconds": min}  # of a row for several runs: the 
 
 
 class Pool:
-    """So many groups of cores; a task occupies one of them. A process that fails has a row too."""
+    """So many groups of cores, or these; a task occupies one of them. A process that fails has a row too."""
 
-    def __init__(self, groups: int, cores: int = 1) -> None:
+    def __init__(self, groups: int | Sequence[list[int]], cores: int = 1) -> None:
         self.free: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
-        for group in _groups(groups, cores):
+        for group in _groups(groups, cores) if isinstance(groups, int) else groups:
             self.free.put(group)
         self.children: set[subprocess.Popen[bytes]] = set()
         self.ended = threading.Event()
@@ -53,18 +54,23 @@ class Pool:
         """Run a worker process and return its outcomes."""
         environment = os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         command, pipe = [sys.executable, "-m", "ndsvrp.bench.worker"], subprocess.PIPE
-        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, process_group=0)
+        lifeline, held = os.pipe()  # closed by the system if this process is killed: the child then ends, too
+        child = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, process_group=0, pass_fds=[lifeline]
+        )
+        os.close(lifeline)
         self.children.add(child)
         if self.ended.is_set():  # `end` was called before this child existed
             _kill(child)
         try:
-            answer, messages = child.communicate(json.dumps(task).encode(), timeout=limit)
+            answer, messages = child.communicate(json.dumps(task | {"lifeline": lifeline}).encode(), timeout=limit)
         except subprocess.TimeoutExpired:
             _kill(child)
             child.communicate()
             return [{"error": f"ended after {limit:g} s without an answer"}] * len(task["cases"])
         finally:
             self.children.discard(child)
+            os.close(held)
         if child.returncode != 0 or not answer:
             error = f"exit code {child.returncode}: {last_line(messages)}".rstrip(": ")
             return [{"error": error}] * len(task["cases"])
@@ -116,10 +122,8 @@ def _kill(child: "subprocess.Popen[bytes]") -> None:
 
 
 def _groups(groups: int, cores: int) -> list[list[int]]:
-    """Return groups of cores to use, the last ones first: interrupts tend to go to the first."""
-    if not hasattr(os, "sched_setaffinity"):
-        raise EngineError("benchmarks need a system that can bind a process to a core (Linux)")
-    available = sorted(os.sched_getaffinity(0), reverse=True)
+    """Return groups of cores of this machine."""
+    available = usable()
     if not 1 <= cores <= len(available):
         raise InstanceError(f"{cores} is not within 1-{len(available)}, the cores of this machine", field="cores")
     if not 1 <= groups <= len(available) // cores:

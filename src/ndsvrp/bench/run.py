@@ -4,18 +4,20 @@ The solvers of this package may also run on a GPU, with several instances per pr
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ndsvrp.bench.instances import Case, find_cases
 from ndsvrp.bench.pool import Pool
 from ndsvrp.bench.rows import Row, append_row, key, read_rows
 from ndsvrp.bench.solvers import DEFAULT, OwnSolver, find_solver, label_of, version_of
+from ndsvrp.bench.tasks import BenchTask, Entry, run_message
+from ndsvrp.cluster import require_known
 from ndsvrp.engine.device import Device
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.environment import environment
@@ -42,6 +44,7 @@ def run(
     presets: Sequence[str] = (),
     iterations: Sequence[int] = (),
     cores: int = 1,
+    cluster: str | None = None,
 ) -> list[Row]:
     """Run every solver on every chosen instance of every set, with every seed and every number of seconds.
 
@@ -51,78 +54,98 @@ def run(
     not repeated. `request`, `together` and `iterations` are for the solvers of this package, `presets` for the solver
     nds; their name in the rows says so. A solver on several cores runs on each with another seed, and its best solution
     counts. For `ignore_fields` see `ndsvrp.read`.
+
+    With a cluster, 'ray', the runs are made on its nodes, as many at once as it has cores or GPUs, and their rows have
+    the hardware of the node. A run is not repeated if it was made on hardware that the cluster has.
     """
     for time in times:
         if not 0 < time < math.inf:
             raise InstanceError(f"{time:g} is not a number of seconds", field="time")
     if request.device == "cuda" and jobs > 1:
         raise InstanceError("runs on a GPU follow each other", field="jobs")
-    pool = Pool(jobs, cores)
-    entries = _entries(solvers, request, together, presets, iterations, cores)
-    runs = [{"seed": seed, "budget": float(time)} for seed in seeds for time in times]
-    tasks = [task for path in sets for task in _tasks(find_cases(path, instances, ignore_fields), entries, runs)]
-    present = {key(row): row for row in read_rows(out)} if out is not None else {}  # the last row of every run
-    rows: dict[tuple[Any, ...], Row] = {}
-    waiting = []
-    for task in tasks:
-        old = [present.get(key(row), {"error": "not there"}) for row in task.rows]
-        if any("error" in row for row in old):  # a batch is repeated as a whole
-            waiting.append(task)
-        else:
-            rows |= {key(row): row for row in old}
-    total = sum(len(task.rows) for task in tasks)
-    for done, row in enumerate(rows.values(), start=1):
-        if progress:
-            progress(done, total, row)
-
-    threads = ThreadPoolExecutor(jobs)
-    try:
-        for future in as_completed([threads.submit(task.run, pool) for task in waiting]):
-            for row in future.result():
-                rows[key(row)] = row
-                if out is not None:
-                    append_row(out, row)
-                if progress:
-                    progress(len(rows), total, row)
-    finally:  # also after Ctrl-C: finished runs are written, running ones are killed
-        threads.shutdown(wait=False, cancel_futures=True)
-        pool.end()
-        threads.shutdown()
-    return [rows[key(row)] for task in tasks for row in task.rows]
+    if cluster is not None and jobs > 1:
+        raise InstanceError("a cluster runs as many side by side as it has cores", field="jobs")
+    with _opened(cluster, jobs, cores) as runs:
+        entries = _entries(solvers, request, together, presets, iterations, cores, is_local=cluster is None)
+        wanted = [{"seed": seed, "budget": float(time)} for seed in seeds for time in times]
+        tasks = [task for path in sets for task in _tasks(find_cases(path, instances, ignore_fields), entries, wanted)]
+        present = {key(row): row for row in read_rows(out)} if out is not None else {}  # the last row of every run
+        rows = {i: old for i, task in enumerate(tasks) if (old := _present(task, runs.places(task.entry), present))}
+        waiting = [i for i in range(len(tasks)) if i not in rows]
+        total, done = sum(len(task.rows) for task in tasks), 0
+        for row in (row for old in rows.values() for row in old):
+            done += 1
+            if progress:
+                progress(done, total, row)
+        with closing(runs.run([tasks[i] for i in waiting])) as outcomes:
+            for which, found in outcomes:
+                task = tasks[waiting[which]]
+                rows[waiting[which]] = [row | more for row, more in zip(task.rows, found, strict=True)]
+                for row in rows[waiting[which]]:
+                    done += 1
+                    if out is not None:
+                        append_row(out, row)
+                    if progress:
+                        progress(done, total, row)
+    return [row for i in range(len(tasks)) for row in rows[i]]
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A solver as it takes part, with what all its rows say."""
+class Runs(Protocol):
+    """Where benchmark tasks run."""
 
-    solver: str
-    row: Row
-    request: Request = DEFAULT  #: of a solver of this package
-    iterations: int | None = None
-    together: int = 1
-    size: int = 1  #: instances per process
-    cores: int = 1
+    def places(self, entry: Entry) -> list[Row]:
+        """Return where runs of a solver may be: what their rows say about it, if it is not this machine."""
+
+    def run(self, tasks: Sequence[BenchTask]) -> Generator[tuple[int, list[Row]], None, None]:
+        """Yield the position of each task and what its run adds to its rows, as they end."""
 
 
-@dataclass(frozen=True)
-class _Task:
-    """The work of one process: a solver on one instance, or on several, so many at once."""
+class LocalRuns:
+    """Runs benchmark tasks on the cores of this machine."""
 
-    entry: _Entry
-    rows: list[Row]  #: what is known before the search
-    cases: list[Case]
+    def __init__(self, jobs: int, cores: int) -> None:
+        self._jobs, self._pool = jobs, Pool(jobs, cores)
 
-    def run(self, pool: Pool) -> list[Row]:
-        """Return the rows, complete."""
-        entry, first = self.entry, self.rows[0]
-        message = {
-            "cases": [asdict(case) for case in self.cases], "solver": entry.solver, "request": asdict(entry.request),
-            "iterations": entry.iterations, "together": entry.together, "budget": first["budget"],
-            "seed": first["seed"],
-        }  # fmt: skip
-        date = datetime.now(UTC).isoformat(timespec="seconds")
-        outcomes = pool.run(message, entry.cores)
-        return [row | {"date": date} | outcome for row, outcome in zip(self.rows, outcomes, strict=True)]
+    def places(self, entry: Entry) -> list[Row]:
+        """Return that there is one place, which the rows describe already."""
+        return [{}]
+
+    def run(self, tasks: Sequence[BenchTask]) -> Generator[tuple[int, list[Row]], None, None]:
+        """Yield the position of each task and what its run adds to its rows, as they end."""
+        threads = ThreadPoolExecutor(self._jobs)
+        try:
+            submitted = {
+                threads.submit(run_message, self._pool, task.message(), task.entry.cores): i
+                for i, task in enumerate(tasks)
+            }
+            for future in as_completed(submitted):
+                yield submitted[future], future.result()
+        finally:  # also after Ctrl-C: finished runs are written, running ones are killed
+            threads.shutdown(wait=False, cancel_futures=True)
+            self._pool.end()
+            threads.shutdown()
+
+
+@contextmanager
+def _opened(cluster: str | None, jobs: int, cores: int) -> Iterator[Runs]:
+    if cluster is None:
+        yield LocalRuns(jobs, cores)
+        return
+    from ndsvrp.bench.on_cluster import ClusterRuns
+    from ndsvrp.cluster.ray_cluster import connect
+
+    require_known(cluster)
+    with connect() as connected:
+        yield ClusterRuns(connected)
+
+
+def _present(task: BenchTask, places: Sequence[Row], present: Mapping[tuple[Any, ...], Row]) -> list[Row] | None:
+    """Return the rows of a task that was run before, all of them in one place and without an error."""
+    for place in places:
+        old = [present.get(key(row | place), {"error": "not there"}) for row in task.rows]
+        if not any("error" in row for row in old):  # a batch is repeated as a whole
+            return old
+    return None
 
 
 def _entries(
@@ -132,18 +155,20 @@ def _entries(
     presets: Sequence[str],
     iterations: Sequence[int],
     cores: int,
-) -> list[_Entry]:
+    *,
+    is_local: bool = True,
+) -> list[Entry]:
     """Return all solvers in all their configurations. Versions and the GPU are asked for here, once."""
     same: Row = environment()
     on_gpu = request.device == "cuda"
-    of_gpu: Row = {"hardware": same["hardware"] | {"gpu": Device().name}} if on_gpu else {}
+    of_gpu: Row = {"hardware": same["hardware"] | {"gpu": Device().name}} if on_gpu and is_local else {}
     size = together * max(1, IN_A_PROCESS // together) if on_gpu else together
-    entries: list[_Entry] = []
+    entries: list[Entry] = []
     for name in solvers:
         solver = find_solver(name)
         facts: Row = {"solver_version": version_of(name, solver), "threads": cores, **same}
         if not isinstance(solver, OwnSolver):
-            entries.append(_Entry(name, {"solver": label_of(name, solver)} | facts, cores=cores))
+            entries.append(Entry(name, {"solver": label_of(name, solver)} | facts, cores=cores))
             continue
         if on_gpu:
             facts |= {"threads": 1, **of_gpu}
@@ -154,13 +179,13 @@ def _entries(
             assert isinstance(own, OwnSolver)
             own.refuse_settings()
             row: Row = {"solver": own.label(together)} | facts
-            entries.append(_Entry(name, row, asked, limit, together, size, 1 if on_gpu else cores))
+            entries.append(Entry(name, row, asked, limit, together, size, 1 if on_gpu else cores))
     if presets and not any(entry.request.preset in presets for entry in entries):
         raise InstanceError("presets are those of the solver nds, which does not take part", field="preset")
     return entries
 
 
-def _tasks(cases: Sequence[Case], entries: Sequence[_Entry], runs: Sequence[Row]) -> Iterator[_Task]:
+def _tasks(cases: Sequence[Case], entries: Sequence[Entry], runs: Sequence[Row]) -> Iterator[BenchTask]:
     """Let solvers take turns on every instance, or on every batch, for each seed and time of `runs`."""
     size = max(entry.size for entry in entries)
     for begin in range(0, len(cases), size):
@@ -168,7 +193,7 @@ def _tasks(cases: Sequence[Case], entries: Sequence[_Entry], runs: Sequence[Row]
         for run, entry in product(runs, entries):
             for first in range(0, len(batch), entry.size):
                 some = batch[first : first + entry.size]
-                yield _Task(entry, [_describe(case) | entry.row | run for case in some], some)
+                yield BenchTask(entry, [_describe(case) | entry.row | run for case in some], some)
 
 
 def _describe(case: Case) -> Row:

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ndsvrp.bench.code_version import code_version
 from ndsvrp.constraints import Constraint, constraints_of
 from ndsvrp.errors import InstanceError, NoSolutionError
 from ndsvrp.models import find
 from ndsvrp.problem import Problem
+from ndsvrp.search.code_version import code_version
 from ndsvrp.search.planning import Request, plan
 from ndsvrp.search.result import Result
 from ndsvrp.search.solver import Solver

@@ -3,9 +3,13 @@
 Run as `python -m ndsvrp.bench.worker`. What a solver prints goes to the error stream.
 """
 
+import base64
 import json
 import os
+import pickle
+import signal
 import sys
+import threading
 import time
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -29,7 +33,8 @@ TRACE_POINTS = 50  # of a row
 def run_task(task: dict[str, Any]) -> list[dict[str, Any]]:
     """Solve and check. Return an outcome per instance; `{"skipped": reason}` if the solver refuses the problem."""
     cases = [Case(**case) for case in task["cases"]]
-    problems = [case.load() for case in cases]
+    packed = task.get("pickled")  # of a node that need not have the files
+    problems = pickle.loads(base64.b64decode(packed)) if packed else [case.load() for case in cases]
     solver = find_solver(task["solver"], Request(**task["request"]), task["iterations"])
     if len(cases) == 1 and (reason := solver.refuses(problems[0])):
         return [_facts(problems[0]) | {"skipped": reason}]
@@ -94,10 +99,17 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     task = json.load(sys.stdin)
+    threading.Thread(target=_end_with_parent, args=[task["lifeline"]], daemon=True).start()
     os.sched_setaffinity(0, {task["core"]})
     outcomes = run_task(task)
     json.dump([plain(outcome) for outcome in outcomes], answers, allow_nan=False)
     answers.close()
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Wait until the other end of a pipe is closed, then kill this process and the programs that it runs."""
+    os.read(lifeline, 1)
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from ndsvrp.bench import GPU_PARTS
 from ndsvrp.bench.instances import parse_span
 from ndsvrp.bench.solvers import DEFAULT, KNOWN
 from ndsvrp.cli.formatting import console, say
-from ndsvrp.cli.options import IgnoreField, RowFile, option, request_option
+from ndsvrp.cli.options import ClusterName, IgnoreField, RowFile, option, request_option
 from ndsvrp.cli.solve import parse_changes
 from ndsvrp.data.sets import SUITES
 from ndsvrp.errors import NdsError
@@ -56,6 +56,7 @@ def run_command(
     cores: Annotated[
         int, option("N", "Cores per run: a solver runs on each with another seed, and the best counts.", min=1)
     ] = 1,
+    cluster: ClusterName = None,
     together: Annotated[
         int, option("N", "Instances searched as a batch, with N times the seconds.", panel=_OWN, min=1)
     ] = 1,
@@ -100,11 +101,12 @@ def run_command(
     spans = [_seconds(word) for word in times.split(",")]
 
     def print_row(done: int, total: int, row: dict[str, Any]) -> None:
-        say(f"[{done}/{total}] {_outcome(row)}{_left((total - done) * fmean(spans) / jobs)}", error=True)
+        left = _left((total - done) * fmean(spans) / jobs) if cluster is None else ""
+        say(f"[{done}/{total}] {_outcome(row)}{left}", error=True)
 
     rows = run(
         sets, solvers.split(","), spans, instances, numbers("--seeds", seeds), out, jobs, print_row, request, together,
-        ignore_field or (), named, limits, cores,
+        ignore_field or (), named, limits, cores, cluster,
     )  # fmt: skip
     _print_lines(make_report(rows).brief())
     if any(not row.get("feasible") and "skipped" not in row for row in rows):

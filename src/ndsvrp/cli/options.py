@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ndsvrp.cluster import CLUSTERS
 from ndsvrp.data.locate import locate_file
 from ndsvrp.errors import NdsError
 from ndsvrp.metric import Metric
@@ -129,3 +130,12 @@ def _mapping(columns: list[str] | None) -> dict[str, str] | None:
 
 
 RowFile = Annotated[Path | None, option("FILE.jsonl", "Append a row per measurement.")]
+
+ClusterName = Annotated[
+    str | None,
+    option(
+        "NAME",
+        f"Run on the machines of a cluster: {', '.join(CLUSTERS)}. RAY_ADDRESS names it; without one, Ray is started "
+        "on this machine.",
+    ),
+]

@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,18 +103,18 @@ class Folder:
                 raise InstanceError(f"cannot be made a folder ({error.strerror})", file=str(self.folder)) from None
         check_writable(self.folder / "summary.csv")
 
-    def write(self, index: int, results: Sequence[Result], rows: Sequence[dict[str, Any]]) -> None:
-        """Write the newest result and update the summary."""
+    def write(self, index: int, results: Mapping[int, Result], rows: Mapping[int, dict[str, Any]]) -> None:
+        """Write the newest result, that of `index`, and update the files of all, which are in the order of the set."""
         if self.folder is not None:
-            if results and rows[-1]["cost"] is not None:
-                _write_solution(self.folder / f"{self.name(index)}.sol", results[-1])
+            if index in results:
+                _write_solution(self.folder / f"{self.name(index)}.sol", results[index])
             buffer = io.StringIO()
             table = csv.DictWriter(buffer, SUMMARY, lineterminator="\n")
             table.writeheader()
-            table.writerows(rows)
+            table.writerows(rows[i] for i in sorted(rows))
             write_atomic(self.folder / "summary.csv", buffer.getvalue().encode())
         if self.json is not None:
-            write_atomic(self.json, json_bytes([describe(result) for result in results]))
+            write_atomic(self.json, json_bytes([describe(results[i]) for i in sorted(results)]))
 
 
 def summary_row(index: int | str, result: Result) -> dict[str, Any]:

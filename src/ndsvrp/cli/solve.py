@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated, Any, get_args, get_type_hints
 
 import numpy as np
@@ -16,6 +15,7 @@ from ndsvrp.cli.formatting import console, cost_of, headline, plain_number, prin
 from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import (
     NOTHING,
+    ClusterName,
     IgnoreField,
     Index,
     InstanceFile,
@@ -25,9 +25,11 @@ from ndsvrp.cli.options import (
     request_option,
     states_data,
 )  # fmt: skip
-from ndsvrp.cli.outputs import Files, Folder, failed_row, summary_row
+from ndsvrp.cli.outputs import Files, Folder
 from ndsvrp.cli.progress import Shown, Watch, watch
 from ndsvrp.cli.serve import keep_open, page_of
+from ndsvrp.cli.solve_set import SetOutput
+from ndsvrp.cluster import require_known
 from ndsvrp.constraints.base import Facts
 from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
@@ -43,7 +45,7 @@ from ndsvrp.search.result import STOPPED, Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.search.stopping import Limits
-from ndsvrp.text import amount, number
+from ndsvrp.text import amount
 
 DEFAULT_SECONDS = 30.0
 
@@ -85,6 +87,7 @@ def solve_command(
             min=1,
         ),
     ] = 1,
+    cluster: ClusterName = None,
     changes: Annotated[
         list[str] | None,
         option("NAME=VALUE", "Change a search setting; 'nds settings' lists them.", "--set", panel=_HOW),
@@ -136,6 +139,8 @@ def solve_command(
     )  # fmt: skip
     piped = any(path is not None and is_standard(path) for path in (out, json, report))
     task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet, piped, page)
+    if cluster is not None:
+        require_known(cluster)
     with Solver(request) as opened:
         if index is None and (file.suffix.lower() == ".npz" or is_folder(file)):
             for name, given in (("--init", init), ("--plot", plot), ("--report", report), ("--watch", page or None)):
@@ -143,7 +148,12 @@ def solve_command(
                     raise NdsError(f"{name} is for one instance: choose one of the set by --index")
             problems = read_set(file, round_, ignore_fields=ignore_field or (), **stated)
             names = tuple(path.stem for path in instance_files(file)) if is_folder(file) else ()
-            _solve_set(opened, task, problems, Folder(out, json, names), together)
+            if cluster is None:
+                _solve_set(opened, task, problems, Folder(out, json, names), together)
+            else:
+                _solve_on_cluster(request, task, problems, Folder(out, json, names), together)
+        elif cluster is not None:
+            raise NdsError("--cluster is for the instances of a set")
         elif together > 1:
             raise NdsError("--together is for the instances of a set")
         else:
@@ -233,9 +243,7 @@ def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder:
     task.tell(headline(problems[0], task.rounding, len(problems)))
     task.tell(plan_line(opened.plan, solver.request, _model_name(opened), together))
     task.tell(f"{task.limit_line}, each")
-    results: list[Result] = []
-    rows: list[dict[str, Any]] = []
-    failure: NoSolutionError | None = None
+    output = SetOutput(folder, problems, task.seed, quiet=task.quiet, piped=task.piped)
     with Interrupts() as interrupts:
         for begin in range(0, len(problems), together):
             some = problems[begin : begin + together]
@@ -243,27 +251,39 @@ def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder:
             with task.watched(interrupts, some, f"[{numbers}/{len(problems)}] ") as callback:
                 outcomes = solver.solve_set(some, together=together, seed=task.seed, callback=callback, **task.limits)
             for index, outcome in enumerate(outcomes, begin):
-                named = folder.names[index] if folder.names else index
-                if isinstance(outcome, NoSolutionError):
-                    failure = failure or NoSolutionError(f"{problems[index].name}: {outcome}", outcome.unserved)
-                    rows.append(failed_row(named, len(outcome.unserved), task.seed))
-                    cost, brief = "none", str(outcome)
-                else:
-                    results.append(outcome)
-                    rows.append(summary_row(named, outcome))
-                    cost, brief = plain_number(outcome.cost), _brief(outcome)
-                folder.write(index, results, rows)
-                say(cost if task.quiet else f"{folder.name(index)}  {brief}", error=task.piped)
+                output.add(index, outcome)
             if interrupts.asked:
                 break
-    if results:
-        task.tell(f"mean cost {number(fmean(result.cost for result in results))} of {amount(len(results), 'instance')}")
-    if folder.folder is not None:
-        task.tell(f"wrote {folder.folder}")
-    if len(rows) < len(problems) or (results and results[-1].stopped == "interrupted"):
-        raise typer.Exit(interrupts.exit_code)
-    if failure is not None:
-        raise failure
+    output.finish(interrupts.exit_code)
+
+
+def _solve_on_cluster(
+    request: Request, task: _Task, problems: Sequence[Problem], folder: Folder, together: int
+) -> None:
+    from ndsvrp.cluster.ray_cluster import connect
+    from ndsvrp.cluster.solving import ClusterSolver
+
+    folder.prepare(task.file)
+    with connect() as cluster:
+        solver = ClusterSolver(cluster, problems, request, together)
+        task.tell(headline(problems[0], task.rounding, len(problems)))
+        if solver.batches:
+            first, asked = solver.batches[0], replace(request, threads=solver.request.threads)
+            model = None if first.plan.model is None else str(first.plan.model)
+            task.tell(plan_line(first.plan, asked, model, len(first.members)))
+            nodes, slots = amount(len(cluster.nodes(first.needs)), "node"), cluster.slots(first.needs)
+            task.tell(f"on a Ray cluster: {nodes}, {slots:,} at once")
+        task.tell(f"{task.limit_line}, each")
+        output = SetOutput(folder, problems, task.seed, quiet=task.quiet, piped=task.piped)
+        with Interrupts() as interrupts, suppress(KeyboardInterrupt):  # raised after results of interrupted searches
+            outcomes = solver.run(task.seed, task.limits, lambda: interrupts.asked)
+            while True:
+                with interrupts.searching():
+                    found = next(outcomes, None)
+                if found is None:
+                    break
+                output.add(*found)
+    output.finish(interrupts.exit_code)
 
 
 def _limit_line(limits: Limits, seed: int, *, is_default: bool) -> str:
@@ -332,14 +352,6 @@ def _facts(result: Result) -> Facts:
         ("iterations", f"{result.iterations:,}"),
         ("solutions", f"{result.reconstructions:,} ({rate:,.0f} per second)"),
     ]
-
-
-def _brief(result: Result) -> str:
-    words = [f"cost {cost_of(result.cost, result.problem.metric)}", amount(len(result.solution.routes), "route")]
-    if result.problem.has_prizes:
-        words.append(f"{len(result.report.unserved):,} unserved")
-    words += [f"{result.seconds:.1f} s", f"{result.iterations:,} iterations"]
-    return "  ".join(words) + ("  interrupted" if result.stopped == "interrupted" else "")
 
 
 def parse_changes(changes: list[str]) -> dict[str, Any]:

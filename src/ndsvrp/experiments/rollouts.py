@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ndsvrp.bench.code_version import code_version
 from ndsvrp.bench.instances import Case
 from ndsvrp.bench.report.tables import Table
 from ndsvrp.bench.rows import Row
@@ -19,6 +18,7 @@ from ndsvrp.plot.removals import RemovalPanel, plot_removals
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import RuinRequest
 from ndsvrp.search.augment import augmentations
+from ndsvrp.search.code_version import code_version
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.solution import Solution
 

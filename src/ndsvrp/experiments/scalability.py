@@ -7,7 +7,6 @@ from statistics import median
 from typing import Any
 
 from ndsvrp import models
-from ndsvrp.bench.code_version import code_version
 from ndsvrp.bench.limits import in_new_process
 from ndsvrp.bench.report.tables import EMPTY, Table
 from ndsvrp.bench.rows import Row
@@ -20,6 +19,7 @@ from ndsvrp.generate import generate
 from ndsvrp.io.environment import peak_mib
 from ndsvrp.plot.lines import PlotLine
 from ndsvrp.plot.panels import LinePanel, plot_line_panels
+from ndsvrp.search.code_version import code_version
 from ndsvrp.search.result import Progress
 from ndsvrp.search.solve import solve
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ndsvrp.bench.best_known import best_known
-from ndsvrp.bench.code_version import code_version
 from ndsvrp.bench.instances import Case
 from ndsvrp.bench.rows import Row
 from ndsvrp.bench.run import run
@@ -19,6 +18,7 @@ from ndsvrp.experiments.scales import PRESET
 from ndsvrp.io.environment import peak_mib
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin
+from ndsvrp.search.code_version import code_version
 from ndsvrp.search.planning import Request
 from ndsvrp.search.result import Result
 from ndsvrp.search.solver import Solver

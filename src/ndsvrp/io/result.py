@@ -54,7 +54,7 @@ def describe(result: Result) -> dict[str, Any]:
             for route in result.schedule
         ],
         "unserved_names": [problem.name_of(customer) for customer in report.unserved],
-        **environment(),
+        **(result.environment or environment()),
     }
 
 

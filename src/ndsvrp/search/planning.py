@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -91,14 +91,18 @@ class Plan:
         return {**table, **model, **settings}
 
 
-def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
-    """Decide what a search will use, for one problem or for so many of this kind together."""
-    ruin = _default_ruin(problem, request) if request.ruin is None else request.ruin
+def plan(problem: Problem, request: Request, together: int = 1, *, has_gpu: Callable[[], bool] | None = None) -> Plan:
+    """Decide what a search will use, for one problem or for so many of this kind together.
+
+    `has_gpu`: whether there is a GPU where it will run; by default on this machine.
+    """
+    has_gpu = has_gpu or _has_gpu
+    ruin = _default_ruin(problem, request, has_gpu) if request.ruin is None else request.ruin
     is_learned = isinstance(ruin, str) and ruin == "policy"
     preset = _pick("preset", request.preset, PRESETS)
     solver = _pick("solver", request.solver, SOLVERS, auto="nds" if preset != "default" or is_learned else "hybrid")
     on_gpu = solver == "nds" or (solver == "hybrid" and request.threads is None)
-    device = _pick("device", request.device, DEVICES, auto="cuda" if on_gpu and _has_gpu() else "cpu")
+    device = _pick("device", request.device, DEVICES, auto="cuda" if on_gpu and has_gpu() else "cpu")
     if solver != "nds" and preset != "default":
         raise NdsError(f"the preset '{preset}' is a setting of the solver 'nds'")
     if solver != "nds" and is_learned:
@@ -127,13 +131,13 @@ def plan(problem: Problem, request: Request, together: int = 1) -> Plan:
     return Plan(solver, preset, device, threads, settings, model)
 
 
-def _default_ruin(problem: Problem, request: Request) -> str | None:
+def _default_ruin(problem: Problem, request: Request, has_gpu: Callable[[], bool]) -> str | None:
     """Return the ruin of a request that names none; None: that of the solver or preset."""
     if request.model is not None:
         return "policy"
     is_open = request == Request(device=request.device, chains=request.chains) and request.device != "cpu"
     # On a GPU it finds more in seconds than SISRs in a minute: docs/findings.md.
-    return "policy" if is_open and _has_gpu() and _suits_policy(problem) else None
+    return "policy" if is_open and has_gpu() and _suits_policy(problem) else None
 
 
 def _suits_policy(problem: Problem) -> bool:

@@ -90,6 +90,7 @@ class Result:
     settings: dict[str, Any] = field(default_factory=dict)  #: the plan with every setting, and the limits
     trace: tuple[TracePoint, ...] = ()
     preparation: float = 0.0  #: seconds of converting the problem to the form of the engine, before the clock started
+    environment: dict[str, Any] | None = None  #: versions and hardware of the node of a cluster; None: this machine
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "report", replace(self.report, page=self.to_html))

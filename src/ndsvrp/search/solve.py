@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ndsvrp.errors import NoSolutionError
+from ndsvrp.errors import NdsError, NoSolutionError
 from ndsvrp.problem import Problem
 from ndsvrp.search.control import Callback, Stop
+from ndsvrp.search.planning import Request
 from ndsvrp.search.result import Result
-from ndsvrp.search.solver import Solver
+from ndsvrp.search.solver import OnResult, Solver
+from ndsvrp.search.stopping import Limits
 from ndsvrp.solution import Solution
 
 
@@ -60,6 +62,8 @@ def solve_set(
     seed: int = 0,
     callback: Callback | None = None,
     stop: Stop | None = None,
+    on_result: OnResult | None = None,
+    cluster: str | None = None,
     **options: Any,
 ) -> list[Result | NoSolutionError]:
     """Solve several problems, up to `together` of them side by side (16 by default).
@@ -78,9 +82,22 @@ def solve_set(
     If the fleet of a problem leaves required customers unserved, a NoSolutionError takes the place of its result. The
     same holds for problems whose search had not begun when Ctrl-C was pressed, or when the callback returned False.
     `stop` ends the search of the problems that are searched together; the next ones follow.
+
+    `on_result` is called with the position and the result of each problem when its search ends; if it returns False,
+    no other search begins. With `cluster="ray"` the problems are solved on the CPUs or GPUs of a Ray cluster, in the
+    order in which workers are free. A search then has one thread unless `threads` says more, or a GPU; `together` is 1
+    on CPUs. `callback` and `stop` are refused, because they would run on other machines. See docs/cluster.md.
     """
-    with Solver(**options) as solver:
-        return solver.solve_set(
-            problems, together=together, time=time, iterations=iterations, patience=patience, target=target, seed=seed,
-            callback=callback, stop=stop,
-        )  # fmt: skip
+    limits: Limits = {"time": time, "iterations": iterations, "patience": patience, "target": target}
+    if cluster is None:
+        with Solver(**options) as solver:
+            return solver.solve_set(
+                problems, together=together, seed=seed, callback=callback, stop=stop, on_result=on_result, **limits
+            )
+    for name, given in (("callback", callback), ("stop", stop)):
+        if given is not None:
+            raise NdsError(f"{name} is for searches in this process; with a cluster, on_result gets each result")
+    from ndsvrp.cluster.solving import solve_on_cluster
+
+    request = Request.of(**options)
+    return solve_on_cluster(cluster, problems, request, together=together, seed=seed, on_result=on_result, **limits)

@@ -3,10 +3,12 @@
 import logging
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
+
+import numpy as np
 
 from ndsvrp import models
 from ndsvrp.check import check
@@ -30,6 +32,8 @@ CHECKING = 4e-6  # seconds per customer for exporting and checking a solution, w
 
 logger = logging.getLogger(__name__)
 Outcome = Result | NoSolutionError
+OnResult = Callable[[int, Outcome], Any]
+"""Called with the position of a problem and its outcome. Returning False ends the searches that are left."""
 
 
 class Opened(NamedTuple):
@@ -125,39 +129,36 @@ class Solver:
         seed: int = 0,
         callback: Callback | None = None,
         stop: Stop | None = None,
+        on_result: OnResult | None = None,
         **limits: Unpack[Limits],
     ) -> list[Outcome]:
         """Solve several problems, up to `together` of them side by side; see `ndsvrp.solve_set`."""
-        if together is not None:
-            require_whole("together", together)
-        if together is not None and together < 1:
-            raise NdsError(f"together must be at least 1, got {together}")
-        if isinstance(problems, Problem | str | os.PathLike):
-            raise NdsError(f"solve_set needs a list of problems, got {type(problems).__name__}")
+        require_set(problems, together)
         groups = []
-        alike, refused = _sorted_out(problems)
+        alike, refused = sorted_out(problems)
         for members in self._by_plan(problems, alike):  # every refusal comes before the first search
             first, size = problems[members[0]], min(together or TOGETHER, len(members))
             opened = self.open(first, size)
             if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
                 size = 1
             groups.append((members, size, opened))
-        waiting = NoSolutionError("interrupted before its search", [])
-        outcomes: list[Outcome] = [refused.get(i, waiting) for i in range(len(problems))]
+        outcomes = Outcomes(len(problems), on_result)
         try:
+            for i, short in refused.items():
+                outcomes.add(i, short)
             for members, size, opened in groups:
                 for begin in range(0, len(members), size):
                     part = members[begin : begin + size]
                     found = _search([problems[i] for i in part], opened, limits, seed, callback, stop)
                     for i, outcome in zip(part, found.outcomes, strict=True):
-                        outcomes[i] = outcome
+                        outcomes.add(i, outcome)
                     if found.failure is not None:
-                        raise CallbackError(found.failure, outcomes) from found.failure
-                    if found.stopped in ("interrupted", "callback"):
-                        return outcomes
+                        raise CallbackError(found.failure, outcomes.all) from found.failure
+                    if outcomes.ended or found.stopped in ("interrupted", "callback"):
+                        return outcomes.all
         except KeyboardInterrupt:
             pass  # earlier results are kept
-        return outcomes
+        return outcomes.all
 
     def _by_plan(self, problems: Sequence[Problem], groups: Sequence[Sequence[int]]) -> list[list[int]]:
         """Split groups so that every problem is searched by the plan that it has alone, but for the threads."""
@@ -179,7 +180,39 @@ def make_engine(chosen: Plan) -> Engine:
     return CpuEngine(threads=chosen.threads)
 
 
-def _sorted_out(problems: Sequence[Problem]) -> tuple[list[list[int]], dict[int, NoSolutionError]]:
+class Outcomes:
+    """The outcomes of a set, which come in any order; the user's function is told of each."""
+
+    def __init__(self, count: int, on_result: OnResult | None = None) -> None:
+        if on_result is not None and not callable(on_result):
+            raise NdsError(f"on_result must be a function of a position and a result, got {type(on_result).__name__}")
+        self.all: list[Outcome] = [NoSolutionError("interrupted before its search", [])] * count
+        self.ended = False  #: the user's function returned False
+        self._on_result = on_result
+
+    def add(self, position: int, outcome: Outcome) -> None:
+        """Note an outcome; raise a CallbackError with all of them if the user's function fails."""
+        self.all[position] = outcome
+        if self._on_result is None or self.ended:
+            return
+        try:
+            answer = self._on_result(position, outcome)
+        except Exception as error:
+            raise CallbackError(error, self.all) from error
+        self.ended = isinstance(answer, bool | np.bool_) and not answer
+
+
+def require_set(problems: Sequence[Problem], together: int | None) -> None:
+    """Raise unless this is a list of problems, and `together` a number of them."""
+    if together is not None:
+        require_whole("together", together)
+    if together is not None and together < 1:
+        raise NdsError(f"together must be at least 1, got {together}")
+    if isinstance(problems, Problem | str | os.PathLike):
+        raise NdsError(f"solve_set needs a list of problems, got {type(problems).__name__}")
+
+
+def sorted_out(problems: Sequence[Problem]) -> tuple[list[list[int]], dict[int, NoSolutionError]]:
     """Group problems that can be searched side by side: of one size and variant, and alike in fleet and matrix.
 
     Problems whose fleet is too small by arithmetic are in no group, and have an error.
