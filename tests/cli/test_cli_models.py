@@ -51,10 +51,10 @@ def test_table(nds, shipped):
     head, *lines = nds("models").stdout.splitlines()
     rows = [re.split(r"  +", line.strip()) for line in lines]
     assert re.split(r"  +", head.strip()) == [
-        "name", "problems", "sizes", "trained for", "validation", "commit", "first weights"
+        "name", "problems", "sizes", "trained for", "validation", "commit", "continued from"
     ]  # fmt: skip
     assert rows == [
-        ["a-cvrp", "CVRP", "20 to 50", "1.5 min", "reward_ratio 1.75", "0123456", "random"],
+        ["a-cvrp", "CVRP", "20 to 50", "1.5 min", "reward_ratio 1.75", "0123456", "random weights"],
         ["b-all", "CVRP, VRPTW, PCVRP", "100 to 100", "1.5 h", "reward_ratio 1.75", "0123456", "a-cvrp"],
     ]
 
@@ -68,10 +68,10 @@ def test_one_in_detail(nds, shipped, tmp_path):
         assert (told["distance term"], told["tour encoding"]) == ("yes", "yes")
         assert told["sha256"] == json.loads(file.with_suffix(".json").read_text())["sha256"]
         assert (told["instances"], told["steps"], told["trained for"]) == ("640", "250", "1.5 min")
-        assert (told["first weights"], told["versions"]) == ("random", "ndsvrp 0.1.0, torch 2.11")
+        assert (told["continued from"], told["versions"]) == ("random weights", "ndsvrp 0.1.0, torch 2.11")
         assert (told["validation: reward_ratio"], told["validation: sets.cvrp20.cost"]) == ("1.75", "6.125")
     save_tiny(shipped, "known", init="elsewhere")
-    assert facts(nds("models", "known"))["first weights"] == "elsewhere"
+    assert facts(nds("models", "known"))["continued from"] == "elsewhere"
 
 
 def test_refusals(nds, shipped, tmp_path):
