@@ -118,7 +118,7 @@ def _print_end(outcome: Outcome, *, quiet: bool) -> None:
     if "held_back" in figures:
         facts = gain_facts(figures["held_back"]) + facts
         if figures.get("at_instances") == 0:
-            facts.insert(0, ("model", "the one it started from: no later weights were better"))
+            facts.insert(0, ("model", "the one it started from: no later weights were clearly better"))
     if figures and "held_back" not in figures:
         facts.insert(0, ("reward", f"{_times(figures['reward_ratio'])} related removal"))
     print_facts(facts)

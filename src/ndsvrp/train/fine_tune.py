@@ -11,7 +11,7 @@ from typing import Any
 from ndsvrp.errors import NdsError
 from ndsvrp.models import find
 from ndsvrp.policy.model_file import ModelCard, read_model_file
-from ndsvrp.train.config import Recipe, TrainConfig, Validation, changed, from_tables
+from ndsvrp.train.config import Recipe, TrainConfig, changed, from_tables
 from ndsvrp.train.own_instances import read_instances
 
 SEARCHED = ("rollouts", "removals", "orders", "scope")  # of the recipe: as the model was trained with
@@ -54,9 +54,9 @@ def fine_tuning(model: str, instances: Path, device: str, changes: Sequence[str]
         "data": [{"files": str(instances)}],
     }
     tables = changed(tables, changes)
-    share, seed = (tables["validation"].get(name, getattr(Validation(), name)) for name in ("held_back", "seed"))
-    from_tables(tables, f"{instances} with --set")  # refused before the files are read
-    own = read_instances(instances, share, seed)
+    usual = {name: value for name, value in tables["validation"].items() if name != "customers"}  # no sizes known yet
+    checked = from_tables({**tables, "validation": usual}, f"{instances} with --set").validation
+    own = read_instances(instances, checked.held_back, checked.seed)
     sizes = own.sizes()
     tables["train"] = start_effort(median_low(sizes)) | tables["train"]
     tables["data"] = [{"files": str(instances), "problem": own.variant, "customers": sizes}]

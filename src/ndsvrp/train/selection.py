@@ -48,7 +48,7 @@ class Selection:
         figures = self.validator.measure(network)
         if not self.config.validation.keep_best:
             self._take(figures)
-        elif self.weights is None or figures["to_start"] < self.figures["to_start"]:
+        elif self.weights is None or self._is_better(figures):
             self._take({**figures, "at_instances": instances})
             self.weights = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         return figures
@@ -72,6 +72,13 @@ class Selection:
         figures = self._held_back.measure(self._policy(network))
         self.figures["held_back"] = {**figures, "seconds": perf_counter() - tick}
         return True
+
+    def _is_better(self, figures: dict[str, Any]) -> bool:
+        """Return whether costs are the lowest so far, and below those of the start by more than the standard error.
+
+        Of many weights that are as good as the start, some have lower costs by chance.
+        """
+        return bool(figures["to_start"] < min(self.figures["to_start"], -figures["to_start_error"]))
 
     def _take(self, figures: dict[str, Any]) -> None:
         kept = {"held_back": self.figures["held_back"]} if "held_back" in self.figures else {}

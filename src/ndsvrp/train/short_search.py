@@ -11,6 +11,7 @@ import torch
 
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin
+from ndsvrp.search.result import Result
 from ndsvrp.search.solver import Solver
 from ndsvrp.train.config import TrainConfig
 
@@ -19,7 +20,9 @@ RULES = ("related", "string")  #: that a policy is compared with, by the same se
 
 @dataclass(eq=False)
 class ShortSearches:
-    """Searches with one seed and one budget. Every cost is that of `check`.
+    """Searches with one seed and one budget, those of one size together. Every cost is that of `check`.
+
+    The problems have any number of vehicles, so that each search has a solution.
 
     The first policy that is measured is the start, unless its costs are given: those of later ones are compared with
     them, instance by instance.
@@ -55,8 +58,9 @@ class ShortSearches:
             solver="nds", ruin=ruin, chains=validation.search_chains, threads=self.threads, device=self.device.type,
             rollouts=recipe.rollouts, removals=recipe.removals, orders=recipe.orders, scope=recipe.scope,
         ) as solver:  # fmt: skip
-            results = [solver.solve(problem, seed=validation.seed, **budget) for problem in self.problems]
-        if any(result.stopped == "interrupted" for result in results):
+            outcomes = solver.solve_set(self.problems, seed=validation.seed, **budget)
+        results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
+        if len(results) < len(outcomes) or any(result.stopped == "interrupted" for result in results):
             raise KeyboardInterrupt  # whoever asks twice for an end does not get figures of half a search
         return [result.cost for result in results]
 

@@ -1,8 +1,10 @@
 """Validation: best-of-K rewards of a policy beside those of related removal, and costs of short searches."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import hypot
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -58,9 +60,7 @@ class Validator:
         """
         figures = {measured.name: measured.measure(network) for measured in self.sets}
         rewards, related = (sum(f[name] for f in figures.values()) for name in ("reward", "related_reward"))
-        changes = [figure["to_start"] for figure in figures.values() if "to_start" in figure]
-        change = {"to_start": sum(changes) / len(changes)} if changes else {}
-        return {"reward_ratio": _ratio(rewards, related), **change, "sets": figures}
+        return {"reward_ratio": _ratio(rewards, related), **_change(list(figures.values())), "sets": figures}
 
 
 class _Set:
@@ -111,6 +111,15 @@ def name_of(source: Source, customers: int) -> str:
     routes = ":".join(f"{mean:g}" for mean in source.customers_per_route)
     parts = (f"{source.problem}{customers}", Path(source.files).stem, source.layout, source.depot, routes)
     return "-".join(filter(None, parts))
+
+
+def _change(figures: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the mean change to the start over sets, and its standard error; nothing if nothing is searched."""
+    searched = [figure for figure in figures if "to_start" in figure]
+    if not searched:
+        return {}
+    error = hypot(*(figure["to_start_error"] or 0.0 for figure in searched)) / len(searched)
+    return {"to_start": fmean(figure["to_start"] for figure in searched), "to_start_error": error}
 
 
 def _ratio(reward: float, related: float) -> float | None:
