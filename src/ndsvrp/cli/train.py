@@ -29,7 +29,7 @@ STOPPED = {"instances": "all instances seen", "time": "time limit", "interrupted
 def train_command(
     config: Annotated[
         Path | None,
-        typer.Argument(metavar="[CONFIG.toml]", help="The configuration; see configs/.", show_default=False),
+        typer.Argument(metavar="CONFIG.toml", help="The configuration; see configs/.", show_default=False),
     ] = None,
     time: Annotated[float | None, option("S", "Stop after so many seconds, with a checkpoint to resume from.")] = None,
     resume: Annotated[
