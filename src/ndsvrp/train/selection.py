@@ -37,7 +37,7 @@ class Selection:
             self.weights = read_weights(kept)
         start = {name: figure.get("start_costs", []) for name, figure in self.figures.get("sets", {}).items()}
         self.validator = Validator(config, engine, device, threads, own, start)
-        held_back = [problem for source in config.data if source.files for problem in own[source.files].held_back]
+        held_back = [problem for instances in own.values() for problem in instances.held_back]
         self._held_back: ShortSearches | None = None
         if held_back and config.validation.search_instances:
             known = self.figures.get("held_back", {}).get("start_costs", [])
