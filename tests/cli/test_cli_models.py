@@ -51,10 +51,10 @@ def test_table(nds, shipped):
     head, *lines = nds("models").stdout.splitlines()
     rows = [re.split(r"  +", line.strip()) for line in lines]
     assert re.split(r"  +", head.strip()) == [
-        "name", "problems", "sizes", "trained for", "validation", "commit", "first weights"
+        "name", "problems", "sizes", "trained for", "validation", "commit", "continued from"
     ]  # fmt: skip
     assert rows == [
-        ["a-cvrp", "CVRP", "20 to 50", "1.5 min", "reward_ratio 1.75", "0123456", "random"],
+        ["a-cvrp", "CVRP", "20 to 50", "1.5 min", "reward_ratio 1.75", "0123456", "random weights"],
         ["b-all", "CVRP, VRPTW, PCVRP", "100 to 100", "1.5 h", "reward_ratio 1.75", "0123456", "a-cvrp"],
     ]
 
@@ -68,10 +68,45 @@ def test_one_in_detail(nds, shipped, tmp_path):
         assert (told["distance term"], told["tour encoding"]) == ("yes", "yes")
         assert told["sha256"] == json.loads(file.with_suffix(".json").read_text())["sha256"]
         assert (told["instances"], told["steps"], told["trained for"]) == ("640", "250", "1.5 min")
-        assert (told["first weights"], told["versions"]) == ("random", "ndsvrp 0.1.0, torch 2.11")
+        assert (told["continued from"], told["versions"]) == ("random weights", "ndsvrp 0.1.0, torch 2.11")
         assert (told["validation: reward_ratio"], told["validation: sets.cvrp20.cost"]) == ("1.75", "6.125")
     save_tiny(shipped, "known", init="elsewhere")
-    assert facts(nds("models", "known"))["first weights"] == "elsewhere"
+    assert facts(nds("models", "known"))["continued from"] == "elsewhere"
+
+
+def test_lineage(nds, shipped):
+    """The models before, the last one first; the time of all runs; what held back instances gained."""
+    first = {
+        "model": "a (sha256 1)",
+        "device": "NVIDIA H200",
+        "seconds": 120.0,
+        "instances": 8,
+        "steps": 5,
+        "commit": "",
+    }
+    second = {**first, "model": "b (sha256 2)", "seconds": 0.0, "commit": "0123456789"}
+    validation = {"reward_ratio": 2.0, "held_back": {"to_start": -0.5, "to_start_error": 0.125, "start_costs": [1.0]}}
+    save_tiny(
+        shipped, "c", seconds=60.0, device="cpu", init="b (sha256 2)", lineage=[first, second], validation=validation
+    )
+    lines = [line.split("  ", 1) for line in nds("models", "c").stdout.splitlines()]
+    told = [(what, value.strip()) for what, value in lines]
+    at = told.index(("continued from", "b (sha256 2)"))
+    assert told[at - 1 : at + 4] == [
+        ("trained for", "1.0 min on cpu"),
+        ("continued from", "b (sha256 2)"),
+        ("lineage", "b (sha256 2): training not recorded, commit 0123456"),
+        ("lineage", "a (sha256 1): 2.0 min on NVIDIA H200, 5 steps"),
+        ("in all", "3.0 min in 3 runs"),
+    ]
+    assert told[-2:] == [("validation: reward_ratio", "2"), ("validation: held_back.to_start", "-0.5 ± 0.125 %")]
+    assert "held back to_start -0.5 ± 0.125 %" in nds("models").stdout and "3.0 min in all" in nds("models").stdout
+
+
+def test_shipped_models_have_a_lineage(nds):
+    """From random weights on: 52 minutes of one GPU for `all`, as in docs/training.md."""
+    told = nds("models", "all").stdout
+    assert told.count("\nlineage") == 4 and "51.7 min in 5 runs" in told and "18.3 min on NVIDIA H200" in told
 
 
 def test_refusals(nds, shipped, tmp_path):

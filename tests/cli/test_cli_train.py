@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 import torch
+
+from tiny_models import save_tiny
 
 CONFIG = """
 [network]
@@ -141,6 +144,50 @@ def test_init(nds: Any, run_file: Path, tmp_path: Path) -> None:
     assert origin.startswith("checkpoint-000000008 (sha256 ") and "/" not in origin
     card = json.loads((Path(second) / "model.json").read_text())
     assert (card["init"], card["problems"], card["sizes"]) == (origin, ["cvrp"], [12])
+
+
+TINY = tuple(
+    part
+    for change in ("train.instances=4", "train.batch=4", "train.iterations=1", "train.rollouts=4", "train.removals=3",
+                   "train.orders=1", "validation.states=1", "validation.search_instances=2",
+                   "validation.search_iterations=1", "validation.search_chains=1")
+    for part in ("--set", change)
+)  # fmt: skip
+
+
+def test_fine_tuning(nds: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a configuration: what is gained is printed, logged and kept with the model; the run can be resumed."""
+    monkeypatch.chdir(tmp_path)
+    save_tiny(tmp_path, "base", device="cpu")
+    nds("generate", "vrptw", "-n", 8, "--count", 5, "--out", "mine.npz")
+    answer = nds("train", "--from", "base.json", "--instances", "mine.npz", "--threads", 1, "--device", "cpu", *TINY)
+    told = {what: value.strip() for what, value in (line.split("  ", 1) for line in answer.stdout.splitlines())}
+    assert told["held back"] == "2 instances, mean cost of short searches with one seed"
+    gain = rows(tmp_path / "out/mine")[-2]
+    assert gain["kind"] == "gain"
+    figures = gain["held_back"]
+    assert told["start"] == f"{figures['start_cost']:.3f} ± {figures['start_cost_error']:.3f}"
+    assert told["string removal"].startswith(f"{figures['string_cost']:.3f} ± {figures['string_cost_error']:.3f}; the ")
+    assert f"{figures['to_start']:+.2f} ± {figures['to_start_error']:.2f} % to the start" in answer.stdout
+    assert told["checkpoint"] == "out/mine/checkpoint-000000004"
+    shown = nds("models", "out/mine").stdout
+    assert "on cpu" in shown and re.search(r"continued from +base \(sha256 ", shown)
+    assert re.search(r"lineage +base \(sha256 [0-9a-f]{12}\): 1\.5 min on cpu, 250 steps, commit 0123456", shown)
+    assert re.search(r"validation: held_back\.to_start +\S+ ± \S+ %", shown) and "start_costs" not in shown
+    answer = nds("train", "--resume", "out/mine", "--set", "train.instances=8", "--threads", 1, "-q")
+    assert "the configuration differs" in answer.stderr
+    assert answer.stdout == "out/mine/checkpoint-000000008\n"
+
+
+def test_fine_tuning_is_refused(refused: Any, run_file: Path, tmp_path: Path) -> None:
+    save_tiny(tmp_path, "base")
+    file = Path(__file__).parents[1] / "data/small/toy.vrp"
+    needed = "training on your own needs 4 or more, some of which are held back"
+    assert refused("--from", tmp_path / "base.json", "--instances", file) == f"{file}: has 1 instance, and {needed}"
+    assert refused("--instances", file) == "--instances needs a model to start from, such as --from all"
+    assert refused(run_file, "--instances", file).startswith(f"--instances is for a run without {run_file}, which may")
+    assert refused("--resume", tmp_path, "--instances", file).startswith("--resume goes on with the instances of the")
+    assert refused() == "give a configuration, or your own instances: nds train --from all --instances FILE|DIR"
 
 
 def test_a_model_to_solve_with(nds: Any, run_file: Path, tmp_path: Path, data: Path) -> None:

@@ -11,9 +11,12 @@ import torch
 from gpu.instance_cases import SOURCES, Host, named, unpacked
 from ndsvrp.engine.batched import upload_batch
 from ndsvrp.engine.upload import prepare, send
+from ndsvrp.generate import Windows, generate
 from ndsvrp.generate.instances import Instances, draw
+from ndsvrp.generate.resample import Resampled
 from ndsvrp.train.config import Source
 from ndsvrp.train.data import recipe_of
+from ndsvrp.train.own_instances import pool_of
 
 ORDERS = ("rank", "sort_weight", "sorts")  # that training has no use for
 
@@ -50,6 +53,15 @@ def test_many_of_one_customer() -> None:
     source = Source(problem="pcvrptw")
     for n in (1, 2, 4):
         compare(draw(recipe_of(source, n), 5, torch.arange(150)), 3)
+
+
+@pytest.mark.parametrize("variant", ["cvrp", "pcvrptw"])
+def test_the_same_bits_of_own_instances(variant: str) -> None:
+    """Resampled, and therefore with any windows and prizes."""
+    wide = Windows(horizon=9.0, width=6.0, service=0.3) if variant == "pcvrptw" else None
+    given = generate(variant, 12, count=3, seed=1, windows=wide)
+    for n, neighbours in ((1, 5), (9, 5), (30, 15)):
+        compare(Resampled(pool_of(given), variant, n).draw(4, torch.arange(9, 15)), neighbours)
 
 
 @pytest.mark.filterwarnings("ignore:prizes above")

@@ -24,6 +24,7 @@ from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.device import Device
+from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy
 from ndsvrp.search.asa import Search
 from ndsvrp.search.start import start
@@ -31,6 +32,7 @@ from ndsvrp.search.stopping import Budget
 from ndsvrp.train import config as train_config
 from ndsvrp.train.data import recipe_of
 from ndsvrp.train.gpu_batch import draw_on_gpu
+from ndsvrp.train.own_instances import OwnInstances
 from ndsvrp.train.states import prepare
 from ndsvrp.train.trainer import Trainer
 from parity.problems import random_problem
@@ -383,12 +385,14 @@ def test_small_cards_keep_the_solution_outside() -> None:
     assert seen == {"100", "110", "111"}, seen
 
 
+@pytest.mark.parametrize("own", [False, True], ids=["generated", "own"])
 @pytest.mark.parametrize("variant", ["cvrp", "pcvrptw"])
-def test_training_starts_from_what_was_drawn(variant: str) -> None:
+def test_training_starts_from_what_was_drawn(variant: str, own: bool) -> None:
     """Start, improvement steps and what the network sees: as with problems, and as on the CPU."""
     cuda, source = engine("auto"), train_config.Source(problem=variant, customers=(17,))
-    there = draw_on_gpu(cuda, torch.device("cpu"), recipe_of(source, 17), 4, 5, 3)
-    problems = recipe_of(source, 17).problems(4, 5, 3)
+    drawn = OwnInstances(variant, generate(variant, 20, count=3), []).recipe(17) if own else recipe_of(source, 17)
+    there = draw_on_gpu(cuda, torch.device("cpu"), drawn, 4, 5, 3)
+    problems = drawn.problems(4, 5, 3)
     recipe = train_config.Recipe(start_rounds=2, improvement_steps=2, warm_up_rollouts=3, removals=4, orders=2)
     seen = []
     for each, given in ((cuda, there), (engine("auto"), problems), (CpuEngine(), problems)):

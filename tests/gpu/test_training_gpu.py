@@ -18,6 +18,7 @@ from ndsvrp.engine.batched import upload_batch
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.upload import near_by_points
+from ndsvrp.generate import generate
 from ndsvrp.generate.attraction import PATIENCE, place
 from ndsvrp.generate.instances import draw
 from ndsvrp.policy import Network, NetworkConfig
@@ -25,6 +26,7 @@ from ndsvrp.policy.random_numbers import RandomNumbers, by_torch
 from ndsvrp.train.config import Recipe, Source, TrainConfig
 from ndsvrp.train.data import recipe_of
 from ndsvrp.train.gpu_batch import draw_on_gpu, inputs_of, place_clustered
+from ndsvrp.train.own_instances import OwnInstances
 from ndsvrp.train.states import prepare
 from ndsvrp.train.trainer import Trainer
 
@@ -99,6 +101,20 @@ def test_the_same_instances_as_on_a_cpu(source: Source) -> None:
         assert unpacked(one.groups[0].block, count) == unpacked(other.groups[0].block, count)
         assert torch.equal(one.groups[0].tours, other.groups[0].tours.cpu())
         there.instances.problem(count - 1)
+
+
+def test_own_instances_as_on_a_cpu() -> None:
+    """Bit by bit; nothing waits once the given instances are on the GPU."""
+    recipe = OwnInstances("pcvrptw", generate("pcvrptw", 60, count=5, seed=2), []).recipe(80)
+    engine, cuda = CudaEngine(neighbours=15), torch.device("cuda")
+    draw_on_gpu(engine, cuda, recipe, 5, 0, 9)
+    with nobody_waits():
+        there = draw_on_gpu(engine, cuda, recipe, 5, 7, 9)
+    here = recipe.draw(5, torch.arange(7, 16))
+    for name, value in vars(here).items():
+        assert torch.equal(getattr(there.instances, name).cpu(), value), name
+    assert all(map(torch.equal, inputs_of(here).tensors(), (part.cpu() for part in there.inputs.tensors())))
+    there.upload()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from ndsvrp.errors import CheckpointError, NdsError
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig
 from ndsvrp.policy.inputs import static_inputs
-from ndsvrp.policy.model_file import FIRST_INPUTS, load_model, read_model_file, save_model
+from ndsvrp.policy.model_file import FIRST_INPUTS, Ancestor, load_model, read_model_file, save_model
 from ndsvrp.search.plane import plane
 from tiny_models import TINY, save_tiny, tiny_card, tiny_network
 
@@ -120,6 +120,11 @@ def test_card_of_today() -> None:
         ({"seconds": float("nan")}, "seconds must be between 0 and 1e+18, got nan"),
         ({"commit": None}, "commit must be text, got None"),
         ({"validation": [1]}, "validation must be a table, got [1]"),
+        ({"device": 3}, "device must be text, got 3"),
+        ({"lineage": "all"}, "lineage must be a list, got 'all'"),
+        ({"lineage": ["all"]}, "lineage must be a list of tables, got 'all'"),
+        ({"lineage": [{"model": "all"}]}, "lineage: device is missing"),
+        ({"lineage": [vars(Ancestor(model="all")) | {"steps": -1}]}, "steps must be between 0 and 4.61169e+18, got -1"),
     ],
 )
 def test_card_is_checked(change: dict[str, Any], message: str) -> None:
@@ -286,7 +291,10 @@ def test_bad_fields(tmp_path: Path, change: dict[str, Any], message: str) -> Non
     assert refusal(file).startswith(f"{tmp_path}/tiny.json: {message}")
 
 
-@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(tiny_card()) if f.name != "inputs"])
+LATER = ("inputs", "device", "lineage")  # that models of the first version lack
+
+
+@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(tiny_card()) if f.name not in LATER])
 def test_missing_fields(tmp_path: Path, name: str) -> None:
     file = save_tiny(tmp_path)
     edit(file, lambda table: table.pop(name))

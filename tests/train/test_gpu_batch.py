@@ -26,6 +26,7 @@ from ndsvrp.search.plane import plane
 from ndsvrp.train.config import Recipe, Source, TrainConfig
 from ndsvrp.train.data import BatchMaker, Share, recipe_of
 from ndsvrp.train.gpu_batch import GpuBatch, draw_on_gpu, inputs_of, place_clustered
+from ndsvrp.train.own_instances import OwnInstances
 from ndsvrp.train.prefetch import GpuPrefetch
 from ndsvrp.variants import VARIANTS, variant_of
 
@@ -90,6 +91,14 @@ def test_nothing_is_read_or_sent(source: Source) -> None:
     assert there.inputs.nodes.shape == (4, 31, 10) and there.inputs.nodes.is_meta
     assert [tuple(tensor.shape) for tensor in read] == [(6,)], "ticks per unit, and two lengths of routes"
     assert len(launches) == (source.layout == "clustered")
+
+
+def test_nothing_is_read_or_sent_of_own_instances() -> None:
+    """Those of a pool that is on the device."""
+    read: list[Any] = []
+    recipe = OwnInstances("pcvrptw", generate("pcvrptw", 9, count=2), []).recipe(12)
+    there = draw_on_gpu(engine(SimpleNamespace(read=read.append)), torch.device("meta"), recipe, 1, 0, 4)
+    assert there.inputs.nodes.shape == (4, 13, 10) and there.inputs.nodes.is_meta and len(read) == 1
 
 
 def test_variants_share_places() -> None:

@@ -16,9 +16,9 @@ from ndsvrp.io.files import check_writable
 from ndsvrp.text import amount, number
 
 if TYPE_CHECKING:  # imports torch, which other commands do not need
-    from ndsvrp.policy.model_file import ModelCard, ModelFile
+    from ndsvrp.policy.model_file import Ancestor, ModelCard, ModelFile
 
-HEAD = ("name", "problems", "sizes", "trained for", "validation", "commit", "first weights")
+HEAD = ("name", "problems", "sizes", "trained for", "validation", "commit", "continued from")
 _SHOWN = 7  # digits of a commit in the table
 
 
@@ -77,10 +77,10 @@ def _row(file: ModelFile) -> tuple[str, ...]:
         file.name,
         _problems(card),
         f"{min(card.sizes)} to {max(card.sizes)}",
-        duration(card.seconds),
-        next((f"{name} {figure}" for name, figure in _figures(card.validation)), "none"),
+        _trained(card) + (f", {duration(card.total_seconds)} in all" if card.lineage else ""),
+        next((f"{name} {figure}" for name, figure in _summary(card.validation)), "none"),
         card.commit[:_SHOWN] or "unknown",
-        card.init or "random",
+        card.init or "random weights",
     )
 
 
@@ -105,12 +105,13 @@ def _facts(file: ModelFile) -> Facts:
         ("sha256", file.sha256),
         ("instances", f"{card.instances:,}"),
         ("steps", f"{card.steps:,}"),
-        ("trained for", duration(card.seconds)),
-        ("first weights", card.init or "random"),
+        ("trained for", _trained(card)),
+        ("continued from", card.init or "random weights"),
+        *_ancestors(card),
         ("commit", card.commit or "unknown"),
         ("created", card.created),
         ("versions", ", ".join(f"{name} {version}" for name, version in card.versions.items())),
-        *((f"validation: {name}", figure) for name, figure in _figures(card.validation)),
+        *((f"validation: {name}", figure) for name, figure in figures(card.validation)),
     ]
 
 
@@ -126,13 +127,44 @@ def _problems(card: ModelCard) -> str:
     return ", ".join(name.upper() for name in card.problems)
 
 
-def _figures(validation: dict[str, Any], lead: str = "") -> Facts:
-    """Return figures by name; names of nested tables are joined by dots."""
-    figures: Facts = []
+def _trained(card: ModelCard | Ancestor) -> str:
+    return duration(card.seconds) + (f" on {card.device}" if card.device else "")
+
+
+def _ancestors(card: ModelCard) -> Facts:
+    """Return the models before this one, the last first, and the time of all."""
+    facts: Facts = []
+    for ancestor in reversed(card.lineage):
+        known = f"{_trained(ancestor)}, {ancestor.steps:,} steps" if ancestor.seconds else "training not recorded"
+        facts.append(
+            (
+                "lineage",
+                f"{ancestor.model}: {known}" + (f", commit {ancestor.commit[:_SHOWN]}" if ancestor.commit else ""),
+            )
+        )
+    return [*facts, ("in all", f"{duration(card.total_seconds)} in {amount(1 + len(facts), 'run')}")] if facts else []
+
+
+def _summary(validation: dict[str, Any]) -> Facts:
+    """Return the figures that say most: what held back instances gained, else the first ones."""
+    held_back = validation.get("held_back")
+    told = figures(held_back) if isinstance(held_back, dict) else []
+    gain = [(f"held back {name}", figure) for name, figure in told if name == "to_start"]
+    return gain or figures(validation)
+
+
+def figures(validation: dict[str, Any], lead: str = "") -> Facts:
+    """Return figures by name, with standard errors; names of nested tables are joined by dots. Lists are left out."""
+    facts: Facts = []
     for name, value in validation.items():
         if isinstance(value, dict):
-            figures += _figures(value, f"{lead}{name}.")
-        else:
-            shown = number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-            figures.append((f"{lead}{name}", shown))
-    return figures
+            facts += figures(value, f"{lead}{name}.")
+        elif not isinstance(value, list) and not (name.endswith("_error") and name[: -len("_error")] in validation):
+            error, percent = validation.get(f"{name}_error"), " %" if name.startswith("to_") else ""
+            both = f"{_shown(value)} ± {_shown(error)}" if error is not None else _shown(value)
+            facts.append((f"{lead}{name}", both + percent))
+    return facts
+
+
+def _shown(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,21 +14,42 @@ from rich.text import Text
 
 from ndsvrp.cli.formatting import console, print_facts, say
 from ndsvrp.cli.options import option
+from ndsvrp.constraints.base import Facts
+from ndsvrp.data.locate import locate_file
 from ndsvrp.errors import NdsError
 from ndsvrp.text import amount, printable
 
 if TYPE_CHECKING:
+    from ndsvrp.train.config import TrainConfig
     from ndsvrp.train.run import Outcome
 
 STOPPED = {"instances": "all instances seen", "time": "time limit", "interrupted": "interrupted"}
 
 
 def train_command(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="The configuration; see configs/.")],
+    config: Annotated[
+        Path | None,
+        typer.Argument(metavar="CONFIG.toml", help="The configuration; see configs/.", show_default=False),
+    ] = None,
     time: Annotated[float | None, option("S", "Stop after so many seconds, with a checkpoint to resume from.")] = None,
-    resume: Annotated[Path | None, option("DIR", "Continue from the newest complete checkpoint of this run.")] = None,
-    init: Annotated[str, option("MODEL", "Start from the weights of a model of any size or problem.")] = "",
-    out: Annotated[Path | None, option("DIR", "Folder for checkpoints and log; by default out/CONFIG.")] = None,
+    resume: Annotated[
+        Path | None,
+        option("DIR", "Continue from the newest complete checkpoint of this run, by its configuration or CONFIG.toml."),
+    ] = None,
+    init: Annotated[
+        str, option("MODEL", "Start from the weights of a model of any size or problem.", "--from", "--init")
+    ] = "",
+    instances: Annotated[
+        Path | None,
+        option(
+            "FILE|DIR",
+            "Fine-tune that model to your own instances, an .npz set or a folder, without a configuration. Some are "
+            "held back, to show what is gained.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, option("DIR", "Folder for checkpoints and log; by default out/CONFIG or out/FILE.")
+    ] = None,
     device: Annotated[
         str, option("NAME", "Device of the network: auto, cpu, cuda. auto: a GPU if there is one.")
     ] = "auto",
@@ -37,20 +59,20 @@ def train_command(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the last checkpoint.")] = False,
 ) -> None:
-    """Train a policy.
+    """Train a policy, by a configuration or on your own instances.
 
     Ctrl-C or SIGTERM ends the run after the batch, with a checkpoint.
     Several GPUs or machines: torchrun … -m ndsvrp train …
     """
-    from ndsvrp.train.config import read_config  # imports torch, which other commands do not need
-    from ndsvrp.train.run import train
+    from ndsvrp.train.run import train  # imports torch, which other commands do not need
 
     if time is not None and not 0 < time < float("inf"):
         raise NdsError(f"--time: {time:g} is not a number of seconds")
     if resume is not None and out is not None and out != resume:
         raise NdsError(f"--resume goes on in {resume}: --out is for a new run")
-    settings = read_config(config, changes or ())
-    folder = resume or out or Path("out") / config.stem
+    settings = _settings(config, instances, resume, init, device, changes or ())
+    given = config or instances
+    folder = resume or out or Path("out") / (given.stem if given is not None else "")
     with _Screen(quiet=quiet or os.environ.get("RANK", "0") != "0") as screen:
         outcome = train(
             settings, folder, seconds=time, resume=resume is not None, init=init, device=device, threads=threads,
@@ -62,13 +84,43 @@ def train_command(
         raise typer.Exit(128 + (outcome.signal or signal.SIGINT))
 
 
+def _settings(
+    config: Path | None, instances: Path | None, resume: Path | None, init: str, device: str, changes: Sequence[str]
+) -> TrainConfig:
+    """Return the configuration: of a file, of the run that is resumed, or for fine-tuning."""
+    from ndsvrp.train.checkpoint import load_checkpoint, newest
+    from ndsvrp.train.config import changed, from_tables, read_config
+    from ndsvrp.train.fine_tune import fine_tuning
+    from ndsvrp.train.processes import choose_device
+
+    if instances is not None and resume is not None:
+        raise NdsError("--resume goes on with the instances of the run: --instances is for a new one")
+    if instances is not None and config is not None:
+        raise NdsError(
+            f'--instances is for a run without {config}, which may name them: [[data]] files = "{instances}"'
+        )
+    if instances is not None:
+        return fine_tuning(init, locate_file(instances), choose_device(device).type, changes)
+    if config is not None:
+        return read_config(config, changes)
+    if resume is None:
+        raise NdsError("give a configuration, or your own instances: nds train --from all --instances FILE|DIR")
+    before = load_checkpoint(newest(resume)).config
+    return from_tables(changed(before.as_dict(), changes), f"{resume} with --set") if changes else before
+
+
 def _print_end(outcome: Outcome, *, quiet: bool) -> None:
     if quiet:
         say(str(outcome.checkpoint))
         return
+    figures = outcome.validation
     facts = [("stopped by", STOPPED[outcome.stopped]), ("checkpoint", str(outcome.checkpoint))]
-    if outcome.validation:
-        facts.insert(0, ("reward", f"{_times(outcome.validation['reward_ratio'])} related removal"))
+    if "held_back" in figures:
+        facts = gain_facts(figures["held_back"]) + facts
+        if figures.get("at_instances") == 0:
+            facts.insert(0, ("model", "the one it started from: no later weights were clearly better"))
+    if figures and "held_back" not in figures:
+        facts.insert(0, ("reward", f"{_times(figures['reward_ratio'])} related removal"))
     print_facts(facts)
 
 
@@ -129,9 +181,29 @@ def validation_line(row: dict[str, Any]) -> str:
     for name, figure in row["sets"].items():
         part = f"{name} {_times(figure['reward_ratio'])}"
         if "cost" in figure:
-            part += f" (search {figure['cost']:.3f}, related {figure['related_cost']:.3f})"
+            costs = ", ".join(f"{rule} {figure[f'{rule}_cost']:.3f}" for rule in ("related", "string"))
+            part += f" (search {with_error(figure, 'cost')}, {costs}; to the start {with_error(figure, 'to_start')} %)"
         parts.append(part)
     return f"{row['trained_seconds']:.0f} s  best-of-K reward against related removal: {', '.join(parts)}"
+
+
+def gain_facts(figures: dict[str, Any]) -> Facts:
+    """Return what searches on held back instances found: mean costs, standard errors, paired differences."""
+    rules = [(f"{rule} removal", f"{with_error(figures, f'{rule}_cost')}; the model is at "
+              f"{with_error(figures, f'to_{rule}')} %") for rule in ("related", "string")]  # fmt: skip
+    return [
+        ("held back", f"{amount(figures['instances'], 'instance')}, mean cost of short searches with one seed"),
+        ("start", with_error(figures, "start_cost")),
+        ("model", f"{with_error(figures, 'cost')}; {with_error(figures, 'to_start')} % to the start, paired"),
+        *rules,
+    ]
+
+
+def with_error(figures: dict[str, Any], name: str) -> str:
+    """Return a figure with its standard error; differences have a sign."""
+    sign, error = "+" if name.startswith("to_") else "", figures[f"{name}_error"]
+    digits = 2 if sign else 3
+    return f"{figures[name]:{sign}.{digits}f}" + ("" if error is None else f" ± {error:.{digits}f}")
 
 
 def _times(ratio: float | None) -> str:

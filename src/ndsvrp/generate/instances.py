@@ -40,6 +40,10 @@ class Recipe:
         name, numbers = f"{self.variant.name}{self.customers}-seed{seed}", range(first, first + count)
         return [draw(self, seed, np.array([i])).problem(0, f"{name}-{i:04d}", capacity) for i in numbers]
 
+    def draw(self, seed: int, numbers: Array, place: Place = place) -> "Instances":
+        """Return the instances of a seed with these numbers; see the function `draw`."""
+        return draw(self, seed, numbers, place)
+
 
 @dataclass(frozen=True, eq=False)
 class Instances:

@@ -43,6 +43,21 @@ def _versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ancestor:
+    """A model that another one was continued from."""
+
+    model: str  #: its name and the begin of the sha256 of its weights
+    device: str = ""  #: as in `ModelCard`
+    seconds: float = 0.0  #: of its own training; 0 if unknown
+    instances: int = 0
+    steps: int = 0
+    commit: str = ""
+
+    def __post_init__(self) -> None:
+        require_record(self, {"instances": (0, 2**62), "steps": (0, 2**62), "seconds": (0.0, 1e18)})
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelCard:
     """What a model is and where it comes from: the content of its JSON without the digest of the weights."""
 
@@ -56,6 +71,8 @@ class ModelCard:
     seconds: float  #: of training
     init: str  #: where the first weights came from; empty: from scratch
     validation: dict[str, Any]  #: figures, by name
+    device: str = ""  #: that trained it: the name of a GPU, or cpu; empty if unknown
+    lineage: tuple[Ancestor, ...] = ()  #: the models before it, each continued from the one before; oldest first
     inputs: tuple[str, ...] = field(default_factory=input_names)  #: columns per node, in the order of the weights
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     versions: dict[str, str] = field(default_factory=_versions)  #: of the software it was made with
@@ -66,6 +83,7 @@ class ModelCard:
             if not isinstance(value, list | tuple) or not value:
                 raise NdsError(f"{name} must be a list that is not empty, got {value!r}")
             object.__setattr__(self, name, tuple(value))
+        object.__setattr__(self, "lineage", _lineage(self.lineage))
         for name in ("training", "validation", "versions"):
             value = getattr(self, name)
             if not isinstance(value, dict):
@@ -78,6 +96,11 @@ class ModelCard:
         require_record(self, {"instances": (0, 2**62), "steps": (0, 2**62), "seconds": (0.0, 1e18)})
         if min(self.sizes) < 1:
             raise NdsError(f"sizes must be at least 1, got {min(self.sizes)}")
+
+    @property
+    def total_seconds(self) -> float:
+        """Seconds of training, those of the models before it included."""
+        return self.seconds + sum(ancestor.seconds for ancestor in self.lineage)
 
     @property
     def untrained_inputs(self) -> tuple[str, ...]:
@@ -99,6 +122,20 @@ class ModelFile:
         """Its name; for a checkpoint, RUN/CHECKPOINT."""
         folder = self.weights.absolute().parent
         return f"{folder.parent.name}/{folder.name}" if self.weights.stem == CHECKPOINT_MODEL else self.weights.stem
+
+    @property
+    def origin(self) -> str:
+        """What a model that is continued from this one says about it: name and begin of the sha256."""
+        return f"{Path(self.name).name} (sha256 {self.sha256[:12]})"
+
+    def descent(self) -> tuple[Ancestor, ...]:
+        """Return the lineage of a model that is continued from this one."""
+        card = self.card
+        known = card.lineage or ((Ancestor(model=card.init),) if card.init else ())
+        return (*known, Ancestor(
+            model=self.origin, device=card.device, seconds=card.seconds, instances=card.instances, steps=card.steps,
+            commit=card.commit,
+        ))  # fmt: skip
 
 
 def save_model(file: Path, weights: Mapping[str, Tensor], card: ModelCard, *, half: bool = False) -> None:
@@ -163,7 +200,7 @@ def read_model_file(file: Path) -> ModelFile:
     described = file.with_suffix(".json")
     if not exists(described) and exists(file.with_suffix(".safetensors")):
         raise CheckpointError(f"{file}: there is no {described.name} beside it, which says what the weights are")
-    table = {"inputs": list(FIRST_INPUTS), **read_json(described, FORMAT)}
+    table = {"inputs": list(FIRST_INPUTS), "device": "", "lineage": [], **read_json(described, FORMAT)}
     require_fields(table, (*_HEAD, *(f.name for f in fields(ModelCard))), str(described))
     try:
         if table["dtype"] not in tuple(DTYPES):  # a tuple: it may have no hash
@@ -246,6 +283,18 @@ def require_numbers(tensor: Tensor, dtype: torch.dtype, what: str) -> None:
 
 def _text(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
+
+
+def _lineage(entries: Any) -> tuple[Ancestor, ...]:
+    if not isinstance(entries, list | tuple):
+        raise NdsError(f"lineage must be a list, got {entries!r}")
+    known = tuple(f.name for f in fields(Ancestor))
+    for entry in entries:
+        if not isinstance(entry, Ancestor):
+            if not isinstance(entry, dict):
+                raise NdsError(f"lineage must be a list of tables, got {entry!r}")
+            require_fields(entry, known, "lineage")
+    return tuple(entry if isinstance(entry, Ancestor) else Ancestor(**entry) for entry in entries)
 
 
 def _network(table: Any) -> NetworkConfig:

@@ -61,8 +61,11 @@ def is_kept(instances: int, recipe: Recipe) -> bool:
     return any(0 <= instances - wanted < recipe.batch for wanted in recipe.keep)
 
 
-def save_checkpoint(run: Path, state: TrainingState, card: ModelCard) -> Path:
-    """Write a checkpoint atomically and delete those no longer needed. Return its folder."""
+def save_checkpoint(run: Path, state: TrainingState, card: ModelCard, model: Tensors | None = None) -> Path:
+    """Write a checkpoint atomically and delete those no longer needed. Return its folder.
+
+    `model` holds the weights of the model, if they are not those of the state.
+    """
     name = f"checkpoint-{state.instances:09d}"
     final, old = run / name, run / f"{name}~"
     _require_parts({part: getattr(state, part) for part in _PARTS}, state.config.network, str(final))
@@ -70,7 +73,9 @@ def save_checkpoint(run: Path, state: TrainingState, card: ModelCard) -> Path:
     try:
         temporary.mkdir(parents=True)
         try:
-            model_file.save_model(temporary / f"{CHECKPOINT_MODEL}.safetensors", state.used, card)
+            model_file.save_model(
+                temporary / f"{CHECKPOINT_MODEL}.safetensors", state.used if model is None else model, card
+            )
             _write_training(temporary, state)
             _sync(temporary)
             if final.exists():  # one of the two exists at every moment

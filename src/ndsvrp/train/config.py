@@ -31,6 +31,9 @@ class Source:
     customers: tuple[int, ...] = documented(
         (100,), "Sizes N; a batch has one of them. A size listed twice is twice as likely."
     )
+    files: str = documented(
+        "", "Your own instances, a set or folder, to resample: problem is theirs, customers any. Empty: generated."
+    )
     layout: str = documented("", "Layout: uniform or clustered. Empty: the layout of the paper for this problem.")
     depot: str = documented("", "Depot of clustered instances: centred, cornered or random. Empty: centred.")
     customers_per_route: tuple[float, ...] = documented(
@@ -40,6 +43,8 @@ class Source:
 
     def __post_init__(self) -> None:
         require_record(self, SOURCE_RANGES)
+        if self.files and (self.layout or self.depot or self.customers_per_route):
+            raise NdsError("layout, depot and customers_per_route are for generated instances, not for files")
         if self.depot and self.where() != "clustered":
             raise NdsError("depot is for clustered instances: the depot of uniform ones is anywhere")
         if not self.customers:
@@ -124,13 +129,22 @@ class Validation:
         16, "Solutions per problem and size. Best-of-K rewards on them are compared with those of related removal."
     )
     search_instances: int = documented(4, "Instances per problem and size for the short search. 0: no search.")
-    search_iterations: int = documented(10, "Iterations of that search.")
+    search_iterations: int = documented(10, "Iterations of that search, of policy and rules alike.")
+    search_seconds: float = documented(0.0, "Seconds of that search instead, of policy and rules alike. 0: iterations.")
     search_chains: int = documented(2, "Chains of that search.")
+    held_back: float = documented(
+        0.25, "Share of your own instances that is not trained on. Searches on it show what the run gains."
+    )
+    keep_best: bool = documented(
+        False, "Keep the weights with the lowest costs of short searches as the model, not the last ones."
+    )
 
     def __post_init__(self) -> None:
         require_record(self, VALIDATION_RANGES)
         if self.seed in TEST_SEEDS:
             raise NdsError(f"validation seed {self.seed} belongs to the paper's test sets: take another")
+        if self.keep_best and not self.search_instances:
+            raise NdsError("keep_best compares short searches: search_instances must not be 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,10 +176,15 @@ TABLES = {"network": NetworkConfig, "train": Recipe, "validation": Validation}
 
 def read_config(file: Path, changes: Sequence[str] = ()) -> TrainConfig:
     """Read a run from a TOML file and the files that it extends, with changes such as `train.batch=32`."""
-    tables = _tables(file, ())
+    tables = changed(_tables(file, ()), changes)
+    return from_tables(tables, f"{file} with --set" if changes else str(file))
+
+
+def changed(tables: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Return tables with changes such as `train.batch=32`."""
     for change in changes:
         tables = _merged(tables, _change(change))
-    return from_tables(tables, f"{file} with --set" if changes else str(file))
+    return tables
 
 
 def from_tables(tables: dict[str, Any], where: str) -> TrainConfig:
@@ -241,5 +260,5 @@ RECIPE_RANGES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 VALIDATION_RANGES: dict[str, tuple[Any, ...]] = {
     "every": (0, 2**40), "seed": (0, 2**62), "states": (1, 5000), "search_instances": (0, 5000),
-    "search_iterations": (1, 2**20), "search_chains": (1, 2**20),
+    "search_iterations": (1, 2**20), "search_seconds": (0, 1e6), "search_chains": (1, 2**20), "held_back": (0, 0.9),
 }  # fmt: skip

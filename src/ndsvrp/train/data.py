@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,11 +12,17 @@ from ndsvrp.generate import Clustered
 from ndsvrp.generate.instances import Recipe
 from ndsvrp.problem import Problem
 from ndsvrp.train.config import Source, TrainConfig
-from ndsvrp.train.gpu_batch import GpuBatch
+from ndsvrp.train.gpu_batch import GpuBatch, InstanceRecipe
+from ndsvrp.train.own_instances import Own
 from ndsvrp.variants import VARIANTS
 
-Make = Callable[[Recipe, int, int, int], Sequence[Problem] | GpuBatch]
+Make = Callable[[InstanceRecipe, int, int, int], Sequence[Problem] | GpuBatch]
 """Make instances of a recipe: seed, number of the first, how many."""
+
+
+def make_problems(recipe: InstanceRecipe, seed: int, first: int, count: int) -> Sequence[Problem]:
+    """Make instances on the CPU, as problems."""
+    return recipe.problems(seed, first, count)
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,10 @@ class Batch:
     share: Share  #: the part of the batch that these are
 
 
-def recipe_of(source: Source, customers: int) -> Recipe:
-    """Return the recipe of a source for one of its sizes."""
+def recipe_of(source: Source, customers: int, own: Own | None = None) -> InstanceRecipe:
+    """Return the recipe of a source for one of its sizes. `own` holds the instances of sources with files."""
+    if source.files:
+        return (own or {})[source.files].recipe(customers)
     clustered = Clustered(depot=source.depot) if source.depot else Clustered()  # type: ignore[arg-type]  # checked there
     return Recipe(
         VARIANTS[source.problem], source.where(), customers, clustered=clustered,
@@ -70,7 +78,8 @@ class BatchMaker:
 
     config: TrainConfig
     share: Share
-    make: Make = Recipe.problems  #: makes the instances of a batch
+    make: Make = make_problems  #: makes the instances of a batch
+    own: Own = field(default_factory=dict)
 
     def __call__(self, number: int) -> Batch:
         """Return batch `number`. All processes choose the same source and size.
@@ -85,5 +94,5 @@ class BatchMaker:
         customers = int(random.choice(source.customers))
         share = self.share.halved(customers, train.batch_customers) if train.batch_customers else self.share
         first = number * self.share.batch + share.first
-        made = self.make(recipe_of(source, customers), train.seed, first, share.count)
+        made = self.make(recipe_of(source, customers, self.own), train.seed, first, share.count)
         return Batch(number, source.problem, customers, first, made, share)

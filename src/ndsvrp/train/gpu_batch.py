@@ -1,16 +1,18 @@
 """Batches of instances that a GPU draws, uploads and prepares for the network, without a wait by the CPU.
 
-The numbers are those of `Recipe.problems`, bit by bit.
+The numbers are those of `InstanceRecipe.problems`, bit by bit.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ndsvrp.arrays import Array
 from ndsvrp.counter_random import Words
 from ndsvrp.engine.batched import upload_batch
 from ndsvrp.engine.cuda import CudaEngine
@@ -18,12 +20,23 @@ from ndsvrp.engine.cuda_state import CudaState
 from ndsvrp.engine.device import Device
 from ndsvrp.engine.upload import Upload
 from ndsvrp.generate.attraction import CELLS, PATIENCE
-from ndsvrp.generate.instances import Instances, Recipe, draw
+from ndsvrp.generate.instances import Instances
 from ndsvrp.policy.inputs import Inputs, constraint_columns
+from ndsvrp.problem import Problem
 
 THREADS = 256  # of a block that places the customers of one instance
 SHARED = 1092  # bytes that its threads share
 AT_ONCE = 1024  # instances whose customers are placed by one launch: 120 KiB of grid each
+
+
+class InstanceRecipe(Protocol):
+    """How instances of one size are made, on a CPU and on a device: generated, or resampled from given ones."""
+
+    def problems(self, seed: int, first: int, count: int) -> list[Problem]:
+        """Return instances `first` … `first + count - 1` of a seed."""
+
+    def draw(self, seed: int, numbers: Array, place: Any = ...) -> Instances:
+        """Return the instances with these numbers as arrays, in their library and on their device."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +57,11 @@ class GpuBatch:
 
 
 def draw_on_gpu(
-    engine: CudaEngine, device: torch.device, recipe: Recipe, seed: int, first: int, count: int
+    engine: CudaEngine, device: torch.device, recipe: InstanceRecipe, seed: int, first: int, count: int
 ) -> GpuBatch:
     """Launch all that makes instances `first` … `first + count - 1` of a seed, and return without waiting."""
     place = partial(place_clustered, engine.device)
-    instances = draw(recipe, seed, torch.arange(first, first + count, device=device), place)
+    instances = recipe.draw(seed, torch.arange(first, first + count, device=device), place)
     return GpuBatch(engine, instances, upload_batch(engine.device, instances, engine.neighbours), inputs_of(instances))
 
 

@@ -29,7 +29,7 @@ class Process(NamedTuple):
 def joined(device: str) -> Iterator[Process]:
     """Join the process group, if there are several processes. `auto` is a GPU if there is one."""
     rank, processes = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    chosen = _device(device)
+    chosen = choose_device(device)
     if processes == 1:
         yield Process(rank, processes, chosen)
         return
@@ -42,7 +42,8 @@ def joined(device: str) -> Iterator[Process]:
         torch.distributed.destroy_process_group()
 
 
-def _device(name: str) -> torch.device:
+def choose_device(name: str) -> torch.device:
+    """Return the device of this process. `auto` is a GPU if there is one."""
     if name not in ("auto", "cpu", "cuda"):
         raise EngineError(f"unknown device '{name}': one of auto, cpu, cuda")
     if name == "cuda" and not torch.cuda.is_available():

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from ndsvrp.train.config import TrainConfig
 from ndsvrp.train.data import Batch, BatchMaker, Share
 from ndsvrp.train.gpu_batch import draw_on_gpu
 from ndsvrp.train.loss import Signal, loss_of, over_processes, signal
+from ndsvrp.train.own_instances import Own
 from ndsvrp.train.prefetch import GpuPrefetch, Prefetch, ThreadPrefetch
 from ndsvrp.train.states import Learning, RuinByPolicy, prepare, reconstruction
 from ndsvrp.train.stopwatch import Stopwatch
@@ -48,6 +49,7 @@ class Trainer:
     rank: int = 0
     processes: int = 1
     threads: int = 1
+    own: Own = field(default_factory=dict)
     batches: int = 0  #: trained on
     instances: int = 0  #: trained on, by all processes
     steps: int = 0  #: of the optimizer
@@ -166,8 +168,9 @@ class Trainer:
     def _prefetch(self) -> Prefetch:
         """Return what makes batches ahead: a thread, or the GPU of the engine."""
         if isinstance(self.engine, CudaEngine):
-            return GpuPrefetch(BatchMaker(self.config, self.share, partial(draw_on_gpu, self.engine, self.device)))
-        return ThreadPrefetch(BatchMaker(self.config, self.share))
+            make = partial(draw_on_gpu, self.engine, self.device)
+            return GpuPrefetch(BatchMaker(self.config, self.share, make, self.own))
+        return ThreadPrefetch(BatchMaker(self.config, self.share, own=self.own))
 
     def close(self) -> None:
         """Make no more batches."""

@@ -1,6 +1,9 @@
 """Validation: best-of-K rewards of a policy beside those of related removal, and costs of short searches."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import hypot
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -11,11 +14,11 @@ from ndsvrp.engine.base import Engine
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.policy import Policy
 from ndsvrp.policy.random_numbers import RandomNumbers
-from ndsvrp.ruin import Ruin
-from ndsvrp.search.solve import solve
 from ndsvrp.train.config import Source, TrainConfig
 from ndsvrp.train.data import recipe_of
 from ndsvrp.train.loss import signal
+from ndsvrp.train.own_instances import Own
+from ndsvrp.train.short_search import ShortSearches
 from ndsvrp.train.states import Learning, prepare, reconstruction
 
 MOST = 5_000  # instances per set, the limit of the configuration
@@ -30,6 +33,8 @@ class Validator:
     engine: Engine
     device: torch.device
     threads: int = 1
+    own: Own = field(default_factory=dict)
+    start: Mapping[str, list[float]] = field(default_factory=dict)  #: costs of the start, by the name of the set
 
     def __post_init__(self) -> None:
         self._policy: Policy | None = None
@@ -50,11 +55,12 @@ class Validator:
     def measure(self, network: Network) -> dict[str, Any]:
         """Return figures by problem and size, and `reward_ratio`: their best-of-K reward relative to related removal's.
 
-        The ratio is None if related removal improves nothing.
+        The ratio is None if related removal improves nothing. With short searches there is `to_start`: by how many
+        percent their costs are above those of the start, as a mean over the sets.
         """
         figures = {measured.name: measured.measure(network) for measured in self.sets}
         rewards, related = (sum(f[name] for f in figures.values()) for name in ("reward", "related_reward"))
-        return {"reward_ratio": _ratio(rewards, related), "sets": figures}
+        return {"reward_ratio": _ratio(rewards, related), **_change(list(figures.values())), "sets": figures}
 
 
 class _Set:
@@ -64,20 +70,21 @@ class _Set:
         self.validator, self.config = validator, validator.config
         recipe, validation = self.config.train, self.config.validation
         self.name = name_of(source, customers)
-        recipe_of_set = recipe_of(source, customers)
+        recipe_of_set = recipe_of(source, customers, validator.own)
         problems = recipe_of_set.problems(validation.seed, first, validation.states)
         # By another rule: related removal finds little in solutions that it has improved itself.
         self.learning: Learning = prepare(
             validator.engine, problems, recipe, validation.seed, first, validator.device, rule="string"
         )
         self.related = self._reward(None)
-        self.searched = recipe_of_set.problems(validation.seed, first + MOST, validation.search_instances)
-        self.related_cost = self._cost("related") if self.searched else None
+        searched = recipe_of_set.problems(validation.seed, first + MOST, validation.search_instances)
+        start = list(validator.start.get(self.name, ()))
+        self.searches = ShortSearches(searched, self.config, validator.device, validator.threads, start)
 
     def measure(self, network: Network) -> dict[str, Any]:
         policy = self.validator.policy(network)
         reward = self._reward(policy)
-        costs = {"cost": self._cost(policy), "related_cost": self.related_cost} if self.searched else {}
+        costs = self.searches.measure(policy) if self.searches.problems else {}
         ratio = _ratio(reward, self.related)
         return {"reward": reward, "related_reward": self.related, "reward_ratio": ratio, **costs}
 
@@ -98,22 +105,21 @@ class _Set:
         )
         return float(signal(torch.as_tensor(change), scale=False).reward.mean())
 
-    def _cost(self, ruin: str | Ruin) -> float:
-        """Return the mean cost of a short search."""
-        recipe, validation = self.config.train, self.config.validation
-        how: dict[str, Any] = {
-            "iterations": validation.search_iterations, "seed": validation.seed, "solver": "nds", "ruin": ruin,
-            "chains": validation.search_chains, "threads": self.validator.threads,
-            "device": self.validator.device.type, "rollouts": recipe.rollouts, "removals": recipe.removals,
-            "orders": recipe.orders, "scope": recipe.scope,
-        }  # fmt: skip
-        return fmean(solve(problem, **how).cost for problem in self.searched)
-
 
 def name_of(source: Source, customers: int) -> str:
-    """Return the name of a set, such as `cvrp100-clustered-5:40`: problem, size, settings of the source."""
+    """Return the name of a set, such as `cvrp100-clustered-5:40`: problem, size, files or settings."""
     routes = ":".join(f"{mean:g}" for mean in source.customers_per_route)
-    return "-".join(filter(None, (f"{source.problem}{customers}", source.layout, source.depot, routes)))
+    parts = (f"{source.problem}{customers}", Path(source.files).stem, source.layout, source.depot, routes)
+    return "-".join(filter(None, parts))
+
+
+def _change(figures: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the mean change to the start over sets, and its standard error; nothing if nothing is searched."""
+    searched = [figure for figure in figures if "to_start" in figure]
+    if not searched:
+        return {}
+    error = hypot(*(figure["to_start_error"] or 0.0 for figure in searched)) / len(searched)
+    return {"to_start": fmean(figure["to_start"] for figure in searched), "to_start_error": error}
 
 
 def _ratio(reward: float, related: float) -> float | None:
