@@ -36,7 +36,9 @@ SHUFFLES = {"bfly": "__shfl_xor_sync", "idx": "__shfl_sync", "up": "__shfl_up_sy
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^"}
 COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 HEAD = """#include "emulate.hpp"
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 using namespace nds;
 static uint32_t reversed(uint32_t x) { uint32_t y = 0; for (int i = 0; i < 32; ++i) y |= (x >> i & 1) << (31 - i); return y; }
 template <class T> static T read(uint64_t at) { T v; if (at % sizeof v) std::abort(); std::memcpy(&v, (void*)at, sizeof v); return v; }
@@ -188,7 +190,7 @@ def instruction(name: str, words: list[str]) -> str:
 
 
 def translate(ptx: str) -> str:
-    """A C++ source with the kernels, and `emulate` to call them as emulate.cpp has it."""
+    """A C++ source with the kernels, and `emulate` to call them."""
     out, names = [HEAD], []
     for name, parameters, body in re.findall(
         r"\.visible \.entry (\w+)\((.*?)\)(?:.*?)\n\{(.*?)\n\}", re.sub(r"//.*", "", ptx), re.S

@@ -26,13 +26,13 @@ NATIVE = Path(__file__).parents[2] / "native"
 EMULATOR = Path(__file__).parents[1] / "native"
 KEPT = Path(__file__).parents[2] / "build/emulated"
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
-TOGETHER = re.findall(r'#include "(\w+)\.cu"', (EMULATOR / "emulate.cpp").read_text())  # files of the engine
-FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"]
+WITH_ALL_PARTS = {"NDS_GAPS": "1", "NDS_BLINKS": "1", "NDS_TAILS": "1"}  # of improve.cu
+FLAGS = ["-std=c++20", "-Og", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"]
 
 CALLS = """
 #include "emulate.hpp"
 #include "FILE"
-#define NDS_KERNEL(kernel) if (!std::strcmp(name, #kernel)) return nds::launch(kernel, grid, threads, shared, words), 0
+#define NDS_KERNEL(kernel) if (!strcmp(name, #kernel)) return nds::launch(kernel, grid, threads, shared, words), 0
 extern "C" __attribute__((visibility("default"))) int emulate(
     const char* name, int grid, int threads, unsigned shared, const unsigned long long* words) {
 CALLS
@@ -80,12 +80,12 @@ class EmulatedDevice:
         self._libraries: dict[Macros, Any] = {}
 
     def kernel(self, file: str, name: str, macros: Macros) -> tuple[str, Macros]:
-        """All kernels of the engine are compiled at once for a set of macros; sizes of blocks make no difference."""
+        """Sizes of blocks make no difference here."""
         self.asked.add((file, macros))
-        if file not in TOGETHER:
-            return name, (("file", file), *macros)
-        same = {"NDS_THREADS": "32", "NDS_BLOCKS": "1"} | ({} if self.exact else {"NDS_GAPS": "1", "NDS_BLINKS": "1"})
-        return name, tuple((key, same.get(key, value)) for key, value in macros) or self._any()
+        same = {"NDS_THREADS": "32", "NDS_BLOCKS": "1"}
+        if file == "improve" and not self.exact:
+            same |= WITH_ALL_PARTS
+        return name, (("file", file), *((key, same.get(key, value)) for key, value in macros))
 
     def precompile(self, file: str, macros: Macros) -> None:
         """Noted; it is compiled when it is asked for."""
@@ -126,18 +126,14 @@ class EmulatedDevice:
         """Nobody has to wait, but it is noted."""
         return lambda: self.log.append("wait")
 
-    def _any(self) -> Macros:
-        return next(macros for macros in self._libraries if macros[0][0] != "file")
-
 
 def _compile(macros: Macros) -> Any:
-    if macros[0][0] == "file":
-        text = (NATIVE / f"cuda/{macros[0][1]}.cu").read_text()
-        kernels = re.findall(r"__global__ void (?:__launch_bounds__\(.*?\)\s*)?(\w+)\(", text)
-        calls = "\n".join(f"  NDS_KERNEL({kernel});" for kernel in kernels)
-        source = CALLS.replace("FILE", f"{macros[0][1]}.cu").replace("CALLS", calls)
-        return compiled(source, [f"-D{name}={value}" for name, value in macros[1:]])
-    return compiled((EMULATOR / "emulate.cpp").read_text(), [f"-D{name}={value}" for name, value in macros])
+    (_, file), *others = macros
+    text = (NATIVE / f"cuda/{file}.cu").read_text()
+    kernels = re.findall(r"__global__ void (?:__launch_bounds__\(.*?\)\s*)?(\w+)\(", text)
+    calls = "\n".join(f"  NDS_KERNEL({kernel});" for kernel in kernels)
+    source = CALLS.replace("FILE", f"{file}.cu").replace("CALLS", calls)
+    return compiled(source, [f"-D{name}={value}" for name, value in others])
 
 
 def compiled(source: str, options: list[str]) -> Any:

@@ -9,12 +9,14 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __launch_bounds__(...)
 
-#include <chrono>
-#include <cmath>
-#include <cstring>
-#include <memory>
+// Few headers, without <cmath> and <chrono>: every set of macros is compiled by itself.
+#include <string.h>
+#include <time.h>
 
 #include "fibers.hpp"
+
+extern "C" float fmaxf(float, float) noexcept;
+extern "C" float tanhf(float) noexcept;
 
 namespace nds::inline NDS_ISA {
 
@@ -41,7 +43,7 @@ inline Block* block = nullptr;
 
 // Exchange a value with the lanes of the warp.
 inline const std::vector<Meeting::Slot>& bring(u32 mask, i32 kind, i64 value) {
-  if (mask != 0xffffffffu) std::abort();
+  if (mask != 0xffffffffu) abort();
   const i32 thread = block->fibers.now(), warp = thread / 32;
   Meeting& meeting = block->warps[warp];
   std::vector<Meeting::Slot>& table = meeting.table[meeting.turn % 2];
@@ -54,9 +56,9 @@ inline i32 lane_now() { return block->fibers.now() % 32; }
 // Call a kernel in every thread of every block. Shared memory is undefined at first, and bytes beyond it must not be
 // written.
 template <class... A> void launch(void (*kernel)(A...), i32 grid, i32 threads, u32 shared, const u64* words) {
-  if (shared > kSharedBytes) std::abort();
+  if (shared > kSharedBytes) abort();
   for (i32 b = 0; b < grid; ++b) {
-    std::memset(memory, 0xa5, std::min(shared + 4096, kSharedBytes));
+    memset(memory, 0xa5, std::min(shared + 4096, kSharedBytes));
     Block here(b, grid, threads);
     block = &here;
     here.fibers.run([&](i32) {
@@ -64,8 +66,8 @@ template <class... A> void launch(void (*kernel)(A...), i32 grid, i32 threads, u
     });
     for (u32 i = shared; i < std::min(shared + 4096, kSharedBytes); ++i) {
       if (memory[i] == char(0xa5)) continue;
-      std::fprintf(stderr, "byte %u of %u of shared memory was written\n", i, shared);
-      std::abort();
+      fprintf(stderr, "byte %u of %u of shared memory was written\n", i, shared);
+      abort();
     }
   }
 }
@@ -92,8 +94,9 @@ struct GridSize {
 };
 
 inline u64 globaltimer() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return u64(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1'000'000'000ull * u64(now.tv_sec) + u64(now.tv_nsec);
 }
 
 }  // namespace nds::inline NDS_ISA

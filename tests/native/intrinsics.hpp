@@ -11,13 +11,13 @@ NDS_FN u32 round_to_bf16(float value) {  // to nearest, ties to even
   return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
 }
 NDS_FN u32 to_bf16x2(float low, float high) { return round_to_bf16(low) | round_to_bf16(high) << 16; }
-NDS_FN float fast_exp2(float exponent) { return std::exp2(exponent); }
-NDS_FN float fast_log2(float value) { return std::log2(value); }
+NDS_FN float fast_exp2(float exponent) { return __builtin_exp2f(exponent); }
+NDS_FN float fast_log2(float value) { return __builtin_log2f(value); }
 NDS_FN float fast_reciprocal(float value) { return 1.0f / value; }
-NDS_FN float fast_sqrt(float value) { return std::sqrt(value); }
-NDS_FN float fast_tanh(float value) { return std::tanh(value); }
-NDS_FN float fast_rsqrt(float value) { return 1.0f / std::sqrt(value); }
-NDS_FN float saturate(float value) { return fminf(fmaxf(value, 0.0f), 1.0f); }
+NDS_FN float fast_sqrt(float value) { return __builtin_sqrtf(value); }
+NDS_FN float fast_tanh(float value) { return __builtin_tanhf(value); }
+NDS_FN float fast_rsqrt(float value) { return 1.0f / __builtin_sqrtf(value); }
+NDS_FN float saturate(float value) { return __builtin_fminf(__builtin_fmaxf(value, 0.0f), 1.0f); }
 
 template <class T> NDS_FN T load_read_only(const T* from) { return *from; }
 

@@ -19,7 +19,7 @@ from parity.reference import chain_key, exchange
 
 pytestmark = pytest.mark.emulator
 RANDOM = Recipe(rule="random", removals=4, all_routes=True)
-KINDS = ("cvrp", "pcvrp", "cvrp", "vrptw")
+KINDS = ("cvrp", "pcvrp", "cvrp", "pcvrptw")
 WHICH = [2, 0, 1, 1, 2, 0, 3, 0, 2, 0, 1, 0]  # of the last problem there is one
 FIRST = [0, 0, 0, 1, 1, 1, 0, 2, 2, 3, 2, 4]
 
