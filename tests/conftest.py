@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """Networks this small lose by more, above all where cores are shared."""
-    from ndsvrp.policy.rollout import torch_threads  # with it comes torch: most tests need not wait for that
-
-    with torch_threads(1):
-        yield
+# Networks this small lose by more than one thread, above all where cores are shared: idle threads would keep a core
+# busy. Also for processes that tests start.
+os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 
 
 @pytest.fixture(autouse=True, scope="session")

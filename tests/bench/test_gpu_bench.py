@@ -21,8 +21,6 @@ from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io import environment
 from ndsvrp.policy import Network, NetworkConfig, Policy
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TINY = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_after=1, seed_bits=6, seed_width=4)
 
 

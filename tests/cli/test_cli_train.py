@@ -49,7 +49,7 @@ customers = [8]
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Any:
+def same_threads() -> Any:
     """Runs set the threads of torch: they are given back."""
     before = torch.get_num_threads()
     yield

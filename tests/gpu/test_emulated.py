@@ -107,13 +107,11 @@ def policy() -> Policy:
     return Policy(Network(NetworkConfig(width=8, heads=2, feed_forward=8, seed_bits=4, seed_width=4)))
 
 
-@pytest.mark.usefixtures("one_thread")
 def test_a_batch_is_searched_with_the_policy_as_on_the_cpu() -> None:
     problems = [random_problem(i, "cvrp", "none", customers=9) for i in range(2)]
     assert search(engine("global"), problems, policy()) == search(CpuEngine(), problems, policy())
 
 
-@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("learned", [False, True])
 def test_an_iteration_ahead_finds_the_same(learned: bool) -> None:
     """Routes, traces, and what a callback is told."""
@@ -401,7 +399,6 @@ def test_training_starts_from_what_was_drawn(variant: str, own: bool) -> None:
     assert seen[0] == seen[1] == seen[2]
 
 
-@pytest.mark.usefixtures("one_thread")
 def test_training_on_what_the_device_draws() -> None:
     """The trajectory of a CPU, which draws the same instances. Within a batch the CPU waits for nothing but the few
     numbers of its problems, which were requested a batch before."""

@@ -12,7 +12,7 @@ from gpu.network_cases import SOLUTIONS, Case
 from ndsvrp.policy import NetworkConfig, kernels
 from ndsvrp.policy.kernels import Kernels
 
-pytestmark = [pytest.mark.emulator, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.emulator
 SMALL: dict[str, Any] = {"width": 32, "heads": 2, "feed_forward": 40, "seed_bits": 4, "seed_width": 8}
 FORMS = {
     "default": NetworkConfig(**SMALL),

@@ -23,8 +23,6 @@ from ndsvrp.search.start import start
 from ndsvrp.train.loss import loss_of, signal
 from parity.problems import VARIANTS, random_problem
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.mark.parametrize("form", FORMS)
 def test_agrees_with_the_formulas(form: str) -> None:

@@ -20,9 +20,6 @@ from ndsvrp.policy.rollout import sample
 from ndsvrp.search.start import start
 from parity.problems import VARIANTS, random_problem
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-
 # --- the distance term ---------------------------------------------------------------------------------
 
 

@@ -25,9 +25,6 @@ TINY = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_a
 BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
 
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-
 def tiny(seed: int = 0, **changes: Any) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -18,9 +18,6 @@ from parity.problems import VARIANTS, random_problem
 TINY = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_after=1, seed_bits=6, seed_width=4)
 
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-
 def policy(seed: int = 0, config: NetworkConfig = TINY) -> Policy:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -26,8 +26,6 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.policy import Network, NetworkConfig, Policy
 from ndsvrp.search import planning, solver
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TINY = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_after=1, seed_bits=6, seed_width=4)
 SHORT: dict[str, Any] = {"iterations": 4, "seed": 3, "chains": 3, "rollouts": 30, "device": "cpu"}
 

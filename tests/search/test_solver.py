@@ -15,8 +15,6 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.search.planning import Request
 from tiny_models import save_tiny
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SHORT: dict[str, Any] = {"iterations": 2, "seed": 3}
 SMALL: dict[str, Any] = {"chains": 2, "rollouts": 5, "device": "cpu"}
 

@@ -29,8 +29,6 @@ from ndsvrp.train.trainer import Trainer
 CPU = torch.device("cpu")
 NETWORK = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_after=1, seed_bits=4, seed_width=4)
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def config(**recipe: Any) -> TrainConfig:
     """Batches of four small instances, one batch."""

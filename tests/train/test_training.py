@@ -43,9 +43,6 @@ NETWORK = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layer
 PARTS = ("weights", "exp_avg", "exp_avg_sq", "step", "average")
 
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-
 def config(network: NetworkConfig = NETWORK, data: tuple[Source, ...] | None = None, **recipe: Any) -> TrainConfig:
     """Batches of four small instances, over in a moment."""
     usual: dict[str, Any] = {
