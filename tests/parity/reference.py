@@ -172,7 +172,10 @@ class Numbers:
         return ((1 << DEAR_BITS) | (code & ((1 << DEAR_BITS) - 1))) << ((code - DEAR) >> DEAR_BITS)
 
     def feasible(self, route: Sequence[int]) -> bool:
-        return sum(self.demand[c] for c in route) <= self.capacity and self.fits(route)
+        return self.carries(route) and self.fits(route)
+
+    def carries(self, route: Sequence[int]) -> bool:
+        return bool(sum(self.demand[c] for c in route) <= self.capacity)
 
     def alone(self, c: int) -> bool:
         """Whether c can have a route of its own."""
@@ -427,16 +430,21 @@ class Chain:
             candidates = {number: route for number, route in draft.items() if route}
             if recipe.all_routes:
                 candidates |= {r: route for r, route in enumerate(self.routes) if r not in draft}
-            places = []
+            best: tuple[float, int, int] = (math.inf, 0, 0)  # ties go to the lower route, then the earlier place
             for number, route in candidates.items():
-                for place in range(len(route) + 1):
-                    longer = [*route[:place], c, *route[place:]]
-                    if numbers.feasible(longer) and not blinks(blink_key, chance(recipe.blink), turn, number, place):
-                        cost = numbers.tour_length(longer) - numbers.tour_length(route)
-                        places.append((cost, number, place))
+                if not numbers.carries([*route, c]):
+                    continue
+                for place, (a, b) in enumerate(itertools.pairwise([0, *route, 0])):
+                    cost = numbers.length[a][c] + numbers.length[c][b] - numbers.length[a][b]
+                    if (
+                        (cost, number, place) < best
+                        and numbers.fits([*route[:place], c, *route[place:]])
+                        and not blinks(blink_key, chance(recipe.blink), turn, number, place)
+                    ):
+                        best = cost, number, place
             dear = numbers.prize is None or recipe.serve_all or numbers.prize[c] > DEAR
             prize = math.inf if dear or numbers.prize is None else numbers.prize[c]
-            found = bool(places) and min(places)[0] < prize
+            found = best[0] < prize
             alone, opens = numbers.tour_length([c]), True
             if numbers.prize is not None:
                 routes = sum(1 for route in draft.values() if route)
@@ -444,8 +452,8 @@ class Chain:
                 possible = routes < self.vehicles and numbers.alone(c)
                 coin = key_of(coin_key, turn) >> 32 < chance(recipe.open_route)
                 opens = possible and (alone < prize or coin)
-            if found and not (opens and open_cheaper and alone < min(places)[0]):
-                _, number, place = min(places)  # ties go to the lower route, then the earlier place
+            if found and not (opens and open_cheaper and alone < best[0]):
+                _, number, place = best
                 draft.setdefault(number, list(self.routes[number]) if number < len(self.routes) else [])
                 draft[number].insert(place, c)
                 continue

@@ -111,14 +111,13 @@ def watch(**recipe: Any) -> Watched:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("term", [True, False], ids=["distance term", "plain"])
-@pytest.mark.parametrize("problem", ["cvrp", "vrptw", "pcvrp"])
+@pytest.mark.parametrize(("problem", "term"), [("cvrp", True), ("cvrp", False), ("vrptw", False), ("pcvrp", False)])
 def test_it_learns(problem: str, term: bool) -> None:
-    """Fifteen batches, three seconds. Solutions are improved little before they are saved: related removal must have
-    something left to find, or any policy would look good beside it.
+    """Fifteen batches, three seconds; the distance term, which may learn more than what the network reads, once.
 
-    1024 validation states: with 128, the ratio differs by a third between validation seeds. Seeds 1001 and
-    1002: 0.65 to 0.88 before training, 1.30 (VRPTW without the distance term) to 2.52 after it.
+    Solutions are improved little before they are saved: related removal must have something left to find, or any
+    policy would look good beside it. 512 validation states: with 128, the ratio differs by a third between validation
+    seeds. Seeds 1001 to 1003: 0.62 to 0.83 before training, 1.25 (VRPTW) to 2.02 after it.
     """
     settings = TrainConfig(
         network=NetworkConfig(
@@ -129,7 +128,7 @@ def test_it_learns(problem: str, term: bool) -> None:
             seed=1, batch=32, iterations=5, rollouts=8, removals=5, orders=1, start_rounds=10, improvement_steps=1,
             warm_up_rollouts=10, learning_rate=1e-3, warm_up_steps=10, horizon=1000, average=0.99,
         ),
-        validation=Validation(seed=1001, states=1024, search_instances=0),
+        validation=Validation(seed=1001, states=512, search_instances=0),
         data=(Source(problem=problem, customers=(40,)),),
     )  # fmt: skip
     trainer = trainer_of(settings)

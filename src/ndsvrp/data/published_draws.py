@@ -93,9 +93,17 @@ def _layout(numbers: random.Random, n: int) -> tuple[list[Point], list[int], int
 
 def _free_point(numbers: random.Random, taken: set[Point]) -> Point:
     while True:
-        point = numbers.randint(0, GRID), numbers.randint(0, GRID)
+        point = _coordinate(numbers), _coordinate(numbers)
         if point not in taken:
             return point
+
+
+def _coordinate(numbers: random.Random) -> int:
+    """Return `randint(0, GRID)`, which takes most of the time if it is called."""
+    bits = (GRID + 1).bit_length()
+    while (drawn := numbers.getrandbits(bits)) > GRID:
+        pass
+    return drawn
 
 
 def _attraction(point: Point, seeds: list[Point]) -> float:
