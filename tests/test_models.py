@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clocks import FakeClock
 from ndsvrp import Problem, RuinRequest, Solution, Solver, generate, models, solve
 from ndsvrp.errors import CheckpointError, EngineError, NdsError, NdsWarning
 from ndsvrp.policy import Policy
@@ -146,18 +146,17 @@ def test_preset_paper_with_the_policy(folder: Path, variant: str) -> None:
     assert (chosen.solver, chosen.model) == ("nds", "all")
 
 
-@pytest.mark.slow
 def test_loading_is_not_part_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, load = save_tiny(tmp_path), models.load
+    file, load, clock = save_tiny(tmp_path), models.load, FakeClock(monkeypatch, tick=1e-3)
 
     def slow(*args: Any) -> models.Model:
-        time.sleep(2.0)
+        clock.now += 20.0
         return load(*args)
 
     monkeypatch.setattr(models, "load", slow)
-    result = solve(problem(), time=1.0, model=file, chains=1, rollouts=5)
-    assert result.iterations > 0
-    assert result.seconds < 2.0
+    result = solve(problem(), time=10.0, iterations=2, model=file, chains=1, rollouts=5)
+    assert (result.stopped, result.iterations) == ("iterations", 2)
+    assert 0 < result.seconds < 10.0
 
 
 def test_other_features_are_told(tmp_path: Path) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
+import multiprocessing
 import shutil
-import signal
-import subprocess
-import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -262,34 +262,30 @@ def test_diverged_weights_are_not_written(tmp_path: Path) -> None:
     assert names(tmp_path) == ["checkpoint-000000064"]
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from test_checkpoint import save
-for number in range(1, 10_000):
-    save(Path(sys.argv[1]), 64 * number)
-    print(number, flush=True)
-"""
+def save_forever(run: Path, said: Connection) -> None:
+    for number in range(1, 10_000):
+        save(run, 64 * number)
+        said.send(number)
 
 
 @pytest.mark.slow
 def test_killed_at_any_moment(tmp_path: Path) -> None:
     """What was reported as saved is there after SIGKILL, or something newer; nothing has to be left aside."""
-    paths = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    fork = multiprocessing.get_context("fork")  # a process of its own would first import torch
     for delay in (0.0, 0.013, 0.029):
         run = tmp_path / str(delay)
-        writer = subprocess.Popen(
-            [sys.executable, "-c", f"import sys; sys.path += {paths}\n{WRITER}", run],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert writer.stdout is not None
-        for _ in range(3):
-            assert writer.stdout.readline()
+        hears, said = fork.Pipe(duplex=False)
+        writer = fork.Process(target=save_forever, args=(run, said))
+        writer.start()
+        said.close()
+        last = [hears.recv() for _ in range(3)][-1]
         time.sleep(delay)
-        writer.send_signal(signal.SIGKILL)
-        said = [3, *map(int, writer.communicate()[0].split())]
-        assert load_checkpoint(newest(run)).batches >= said[-1]
+        writer.kill()
+        writer.join()
+        with contextlib.suppress(EOFError):
+            while True:
+                last = hears.recv()
+        assert load_checkpoint(newest(run)).batches >= last
 
 
 # --- what is refused ------------------------------------------------------------------------------
