@@ -49,8 +49,7 @@ def check(problem: Problem, solution: Solution) -> Report:
     require_problem("check", problem)
     require_solution("what is checked", solution)
     visits, constraints = Visits.of(problem, solution), constraints_of(problem)
-    violations = _first(_visits(problem, solution))
-    stops = visits.stops
+    violations, stops = _first(_visits(problem, solution, visits)), visits.stops
     distance = fsum(problem.length(stops[:-1], stops[1:]).tolist())
     broken = [violation for constraint in constraints for violation in _first(constraint.violations(problem, visits))]
     violations += sorted(broken, key=lambda violation: violation.route or len(solution.routes) + 1)
@@ -78,8 +77,11 @@ def _first(violations: Iterable[Violation]) -> list[Violation]:
     return list(islice(violations, MOST + 1))
 
 
-def _visits(problem: Problem, solution: Solution) -> Iterator[Violation]:
+def _visits(problem: Problem, solution: Solution, visits: Visits) -> Iterator[Violation]:
     """Yield what is wrong with the visits, whatever the constraints."""
+    is_whole = len(visits.stops) == 1 + sum(len(route) + 1 for route in solution.routes)  # none is empty or unknown
+    if is_whole and np.all(np.bincount(visits.stops)[1:] <= 1):
+        return
     seen = set[int]()
     for number, route in enumerate(solution.routes, start=1):
         if not route:

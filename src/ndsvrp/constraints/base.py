@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -80,10 +82,20 @@ class Visits:
     @classmethod
     def of(cls, problem: Problem, solution: Solution) -> Visits:
         """Return the visits of a solution."""
-        known = (tuple(c for c in route if 1 <= c <= problem.customers) for route in solution.routes)
-        routes = {number: route for number, route in enumerate(known, start=1) if route}
-        stops = np.array([0, *(c for route in routes.values() for c in (*route, 0))])
+        routes = dict(enumerate(solution.routes, start=1))
+        if not all(route and 1 <= min(route) and max(route) <= problem.customers for route in solution.routes):
+            known = ((number, tuple(c for c in r if 1 <= c <= problem.customers)) for number, r in routes.items())
+            routes = {number: route for number, route in known if route}
+        ends = np.cumsum([0, *(len(route) + 1 for route in routes.values())])
+        stops, at_depot = np.zeros(ends[-1] + 1, np.int64), np.zeros(ends[-1] + 1, bool)
+        at_depot[ends] = True
+        stops[~at_depot] = list(chain.from_iterable(routes.values()))
         return cls(routes, stops, len(solution.routes))
+
+    @cached_property
+    def ends(self) -> npt.NDArray[np.int64]:
+        """(routes + 1,) where the depot is in `stops`: before the first route, and after each."""
+        return np.flatnonzero(self.stops == 0)
 
     def legs(self, values: Sequence[_Value]) -> Iterator[tuple[int, Route, Sequence[_Value]]]:
         """Yield number and customers of each route with its part of `values`, which has an entry per leg."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.constraints.base import Constraint, Facts, Field, Input, Violation, Visits, per_node, refuse, zero_at_depot
+from ndsvrp.constraints.timetable import earliest_starts
 from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY, Floats, Metric
 from ndsvrp.text import spread, summary
 
@@ -98,25 +99,21 @@ class TimeWindows(Constraint):
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         """Yield the first stop of each route that is reached too late."""
-        # Plain lists: one call of numpy per array, none per stop.
         comparable, stops, windows = problem.comparable_times, visits.stops, problem.windows
         assert windows is not None
-        ready = comparable(windows[:, 0]).tolist()
-        due = (comparable(windows[:, 1]) + problem.time_tolerance).tolist()
-        steps = comparable(problem.travel_time(stops[:-1], stops[1:]))
+        ready, due = comparable(windows[:, 0]), comparable(windows[:, 1]) + problem.time_tolerance
+        legs = comparable(problem.travel_time(stops[:-1], stops[1:]))
         if problem.service is not None:
-            steps = steps + comparable(problem.service)[stops[:-1]]
-        for number, route, step in visits.legs(steps.tolist()):
-            time = ready[0]
-            for leg, there in zip(step, (*route, 0), strict=True):
-                time += leg
-                if time < ready[there]:
-                    time = ready[there]
-                if time > due[there]:
-                    who = "the depot" if there == 0 else f"customer {there}"
-                    reached, latest = time / problem.time_scale, windows[there, 1]
-                    yield Violation("windows", f"{who} is reached at {reached:g}, after {latest:g}", number)
-                    break  # later stops are late because of this one
+            legs = legs + comparable(problem.service)[stops[:-1]]
+        reached = earliest_starts(visits, legs, ready)
+        late = np.flatnonzero(reached > due[stops[1:]])
+        of_route = np.searchsorted(visits.ends, late, side="right") - 1
+        numbers = list(visits.routes)
+        for index in np.unique(of_route, return_index=True)[1].tolist():  # later stops are late because of this one
+            there, when = int(stops[late[index] + 1]), float(reached[late[index]]) / problem.time_scale
+            who = "the depot" if there == 0 else f"customer {there}"
+            message = f"{who} is reached at {when:g}, after {windows[there, 1]:g}"
+            yield Violation("windows", message, numbers[of_route[index]])
 
     def largest_time(self, ticks: Ticks) -> Any:
         return ticks.xp.amax(_due(ticks), axis=-1, keepdims=True)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ndsvrp.problem import Problem
 
 
+FEW = 32  # routes for which numpy does not pay
+
+
 class Span(NamedTuple):
     """A route with its times, in units of `Problem.comparable_times`; stops are depot, customers, depot."""
 
@@ -34,6 +37,29 @@ class Times(NamedTuple):
     start: list[float]  #: of service
     departure: list[float]
     slack: list[float]  #: by how much the start may be delayed before a stop is late or the route too long
+
+
+def earliest_starts(visits: Visits, legs: Floats, ready: Floats) -> Floats:
+    """Return (legs,) when service at the end of each leg starts, if vehicles leave when the depot opens.
+
+    legs: service at a stop and travel to the next; ready: (N+1,).
+    """
+    begins, counts = visits.ends[:-1], np.diff(visits.ends)
+    by_length = np.argsort(-counts, kind="stable")
+    begins, longest_first = begins[by_length], counts[by_length]
+    opens, starts = ready[visits.stops[1:]], np.empty(len(legs))
+    clock, step = np.full(len(begins), ready[0]), 0
+    # Leg by leg over all routes that have so many; where these are few, route by route.
+    while (active := int(np.searchsorted(-longest_first, -step))) > FEW:
+        at = begins[:active] + step
+        clock = starts[at] = np.maximum(clock[:active] + legs[at], opens[at])
+        step += 1
+    for begin, count, time in zip(begins[:active].tolist(), longest_first.tolist(), clock.tolist(), strict=False):
+        rest = slice(begin + step, begin + count)
+        for i, (leg, earliest) in enumerate(zip(legs[rest].tolist(), opens[rest].tolist(), strict=True), rest.start):
+            time = max(time + leg, earliest)
+            starts[i] = time
+    return starts
 
 
 def spans(problem: Problem, visits: Visits) -> Iterator[Span]:
