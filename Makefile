@@ -14,7 +14,8 @@ $(shell mkdir -p build; find src -type f -not -name '*.py[co]' | sort > build/fi
 	cmp -s build/files.new $(FILES) || mv build/files.new $(FILES))
 DEMO := X-n106-k14
 # Two workers halve the time. With worksteal, the tests of a file mostly stay on one worker and share its fixtures.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+# Bytecode is kept, whatever the environment says: without it, every run rewrites the assertions of all tests.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: demo test test-fast fuzz lint format docs wheel-check build clean
 

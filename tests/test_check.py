@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from ndsvrp.check import Report, Violation, check
 from ndsvrp.errors import NdsError
+from ndsvrp.generate import generate
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
@@ -345,3 +346,41 @@ def test_cost_does_not_depend_on_direction_or_order_of_routes(order: list[int], 
     cost = checked(problem, first, second).cost
     assert checked(problem, second, first).cost == pytest.approx(cost, rel=1e-15)
     assert checked(problem, first[::-1], second[::-1]).cost == pytest.approx(cost, rel=1e-15)
+
+
+@pytest.mark.parametrize("routes", [1, 31, 90])
+def test_windows_of_many_routes(routes: int) -> None:
+    """Route by route, in plain Python; with many routes, all of them are looked at at once."""
+    problem = generate("vrptw", 180, seed=4)[0]
+    rng = np.random.default_rng(routes)
+    cuts = np.sort(rng.choice(np.arange(1, 180), routes - 1, replace=False))
+    solution = Solution(np.split(1 + rng.permutation(180), cuts))
+    assert problem.windows is not None and problem.service is not None
+    expected = {}
+    for number, route in enumerate(solution.routes, start=1):
+        clock, here = float(problem.windows[0, 0]), 0
+        for there in (*route, 0):
+            clock = max(clock + problem.service[here] + problem.length(here, there), problem.windows[there, 0])
+            if clock > problem.windows[there, 1] + problem.time_tolerance:
+                who = f"customer {there}" if there else "the depot"
+                expected[number] = f"{who} is reached at {clock:g}, after {problem.windows[there, 1]:g}"
+                break
+            here = there
+    found = {v.route: v.message for v in check(problem, solution).violations if v.kind == "windows"}
+    assert found == expected and len(found) > routes // 4
+
+
+def test_loads_of_many_routes() -> None:
+    """Sums of tenths: one route is full, one holds a thousandth more, a third has the same customer twice."""
+    demand = np.r_[0.0, np.full(60, 0.1)]
+    demand[20] += 0.001
+    problem = Problem(coordinates=np.zeros((61, 2)), demand=demand, capacity=1.0)
+    routes = [list(range(first, first + 10)) for first in range(1, 61, 10)]
+    assert [str(v) for v in check(problem, Solution(routes)).violations] == [
+        "route 2: load 1.001 is above the capacity 1"
+    ]
+    routes[2].append(21)
+    assert [str(v) for v in check(problem, Solution(routes)).violations] == [
+        "route 3: customer 21 is served twice", "route 2: load 1.001 is above the capacity 1",
+        "route 3: load 1.1 is above the capacity 1",
+    ]  # fmt: skip

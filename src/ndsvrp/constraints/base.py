@@ -83,7 +83,7 @@ class Visits:
     def of(cls, problem: Problem, solution: Solution) -> Visits:
         """Return the visits of a solution."""
         routes = dict(enumerate(solution.routes, start=1))
-        if not all(route and 1 <= min(route) and max(route) <= problem.customers for route in solution.routes):
+        if not all(route and min(route) >= 1 and max(route) <= problem.customers for route in solution.routes):
             known = ((number, tuple(c for c in r if 1 <= c <= problem.customers)) for number, r in routes.items())
             routes = {number: route for number, route in known if route}
         ends = np.cumsum([0, *(len(route) + 1 for route in routes.values())])
