@@ -229,7 +229,10 @@ def test_set_with_a_fleet_too_small_goes_on(nds, any_fleet, tmp_path):
     assert not (tmp_path / "b/0001.sol").exists()
 
 
-LINE = r"iteration \d[\d,]*  1\.\d s  \d+ s left  best [\d,]+  gap \+\d\.\d\d %  temperature [\d.]+  \d+k? solutions/s$"
+LINE = (
+    r"iteration \d[\d,]*  [1-9]\d*\.\d s  \d+ s left  best [\d,]+  "
+    r"gap \+\d\.\d\d %  temperature [\d.]+  \d+k? solutions/s$"
+)
 
 
 @pytest.mark.slow

@@ -127,9 +127,10 @@ def test_start_ends_at_the_deadline() -> None:
     problem, engine = uniform(40), CpuEngine()
     state = engine.start([problem], [0, 0])
     singletons = state.stats().costs
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     improve_start(engine, state, 1, 10**5, deadline=began + 0.05)
-    assert 0.05 <= time.perf_counter() - began < 2  # 100,000 rounds take longer
+    assert time.perf_counter() - began >= 0.05
+    assert time.process_time() - worked < 2  # 100,000 rounds take longer
     assert np.all(state.stats().costs < singletons)
     assert_costs_are_true(engine, state)
 
@@ -243,7 +244,7 @@ def test_deadline_ends_a_step_unfinished(monkeypatch: pytest.MonkeyPatch) -> Non
     everybody = Recipe(rule="random", removals=3000, all_routes=True, orders=64)  # takes seconds
     with monkeypatch.context() as patch:
         clock = FakeClock(patch, tick=0.0)  # the step begins, however long that takes
-        began = time.process_time()  # of the processor, which others do not use up
+        began = time.process_time()  # not by the clock: others use the processor, too
         engine.improve(state, everybody, None, np.zeros((1, 1)), 1, 1, deadline=clock.now + 0.02)
         assert time.process_time() - began < 0.5
     assert state.made == 1

@@ -340,8 +340,10 @@ def test_a_search_ends_in_time(ahead: bool) -> None:
     it = Search([problem], cuda, settings, budget, 1)
     it.rehearse()
     budget.restart()
+    began = time.process_time()
     assert it.run() == "time"
-    assert 0.5 <= budget.elapsed() < 0.5 + 0.5  # 0.01 on a machine of our own
+    assert budget.elapsed() >= 0.5
+    assert time.process_time() - began < 0.5 + 0.5
     assert it.iteration > 1 and 0 < it.reconstructions <= it.iteration * 2 * 4 * 2
 
 

@@ -105,12 +105,12 @@ def test_weights_are_counted_before_memory_is_taken(tmp_path, layout):
 def test_long_lines_take_linear_time(tmp_path, line):
     path = tmp_path / "a.sol"
     path.write_text("\n".join([line] * 20))
-    began = time.perf_counter()
+    began = time.process_time()
     assert message(read_solution, path).startswith(f"{path}:")
     path = tmp_path / "a.vrp"
     path.write_text("\n".join([line, f"{line}:", f"{line}$:"] * 20))
     assert message(read, path).startswith(f"{path}:")
-    assert time.perf_counter() - began < 5  # about 0.1 s; 26 s for each line by backtracking
+    assert time.process_time() - began < 5  # about 0.1 s; 26 s for each line by backtracking
 
 
 def test_sol_lines_are_read_as_before(tmp_path):
@@ -219,9 +219,9 @@ def test_large_set_opens_fast(tmp_path):
     path = tmp_path / "set.npz"
     np.savez(path, depot_xy=np.ones((count, 2)), node_xy=np.zeros((count, 1, 2)), demand=np.ones((count, 1)),
              capacity=np.ones(count))  # fmt: skip
-    began = time.perf_counter()
+    began = time.process_time()
     assert read_set(path)[-1].name == "set-299999"
-    assert time.perf_counter() - began < 5  # about 0.1 s; 15 s if all are built
+    assert time.process_time() - began < 5  # about 0.1 s; 15 s if all are built
 
 
 @pytest.mark.parametrize("value", [1e308, -1e308, np.longdouble("1e400")])
