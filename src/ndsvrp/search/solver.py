@@ -28,7 +28,7 @@ from ndsvrp.solution import Solution, require_solution
 from ndsvrp.variants import variant_of
 
 TOGETHER = 16  # problems searched side by side by default
-CHECKING = 1.5e-6  # seconds per customer for exporting and checking a solution and freeing memory, within the limit
+CHECKING = 1.8e-6  # seconds per customer for exporting and checking a solution and freeing memory, within the limit
 
 logger = logging.getLogger(__name__)
 Outcome = Result | NoSolutionError
