@@ -38,6 +38,7 @@ COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="
 HEAD = """#include "emulate.hpp"
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 using namespace nds;
 static uint32_t reversed(uint32_t x) { uint32_t y = 0; for (int i = 0; i < 32; ++i) y |= (x >> i & 1) << (31 - i); return y; }

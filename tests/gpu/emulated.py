@@ -28,6 +28,7 @@ KEPT = Path(__file__).parents[2] / "build/emulated"
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
 WITH_ALL_PARTS = {"NDS_GAPS": "1", "NDS_BLINKS": "1", "NDS_TAILS": "1"}  # of improve.cu
 FLAGS = ["-std=c++20", "-Og", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"]
+FLAGS += ["-U_FORTIFY_SOURCE"]  # for fibers.hpp
 
 CALLS = """
 #include "emulate.hpp"

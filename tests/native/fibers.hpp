@@ -1,7 +1,6 @@
 // Lanes on a CPU, for tests: every lane is a fiber. Fibers wait for each other at collectives and continue in random
 // order, so that a missing sync has the effects that it would have on a GPU.
 #pragma once
-#undef _FORTIFY_SOURCE  // its longjmp refuses other stacks
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +77,8 @@ class Fibers {
   };
   static constexpr i32 kStack = 64 * 1024;
 
-  // A context begins a fiber. Jumps do the rest: they make no system call, which would take most of the time.
+  // A context begins a fiber. Jumps do the rest: they make no system call, which would take most of the time. With
+  // _FORTIFY_SOURCE, longjmp would refuse other stacks.
   [[gnu::noinline]] void resume(Fiber& fiber) {
     if (_setjmp(home_)) return;
     if (fiber.begun) _longjmp(fiber.place, 1);
