@@ -29,7 +29,6 @@ from ndsvrp.train.short_search import ShortSearches
 from ndsvrp.train.validation import Validator
 from tiny_models import TINY, save_tiny, tiny_network
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")
 SMALL = (
     "train.instances=12", "train.batch=4", "train.iterations=2", "train.rollouts=4", "train.removals=3",
