@@ -81,7 +81,7 @@ NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Work
 
 template <class R, class L>
 NDS_DEEP void accept(const Instance& in, Chain& chain, Workspace& work, const Draft& draft, L lanes) {
-  if (chain.best_is_current && draft.delta > 0) save_best(chain, Alone<L>{lanes});
+  if (chain.best_is_current && (draft.delta > 0 || in.bonus != 0)) save_best(chain, Alone<L>{lanes});
   commit<R>(in, chain.current, draft, work.spare, lanes);
   if (chain.current.cost < chain.best_cost) start_from_current(chain);
 }
@@ -161,13 +161,15 @@ NDS_FN bool swap_tails(const Instance& in, const D& d, Chain& chain, Workspace& 
 // < current - T ln(u). Returns how many were made before time was up, or kFull if a draft ran out
 // of stops, after which the workspace must not be used.
 template <class R, class D>
-NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe, const i32* given,
+NDS_DEEP i32 improve(Instance in, Chain& chain, Workspace& work, const Recipe& recipe, const i32* given,
                      const double* temperature, i32 from, i32 to, u64 key, auto crew) {
   const D d(in);
   if (customers_of(in, chain.current) == 0) to = from;  // an empty region
   i32 k = from;
   for (; k < to; ++k) {
     const u64 step_key = key_of(key, u64(k));
+    const double bonus = recipe.serve_bonus * temperature[k];
+    in.bonus = bonus < kDear ? i32(bonus) : kDear;
     if constexpr (crew.tails) {
       if (recipe.tails > 0 && u32(key_of(step_key, ~2ull) >> 32) < recipe.tails_share &&
           !swap_tails<R>(in, d, chain, work, recipe, temperature[k], step_key, crew))

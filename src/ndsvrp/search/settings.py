@@ -49,6 +49,7 @@ class Settings:
         0, "Nearest customers of a random one with whose routes its route may exchange tails; 0: none."
     )
     tails_share: float = documented(1.0, "Share of the steps before which an exchange of tails is tried.")
+    serve_bonus: float = documented(0.0, "Times the temperature: added to each prize while searching.")
     start_served: bool = documented(False, "Start from a solution that serves as many optional customers as possible.")
     start_savings: bool = documented(
         False, "Start from savings (Clarke & Wright), on a CPU; done anyway if there is little time for the size."
@@ -97,7 +98,7 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
     "rollouts": (1, 2**20), "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
-    "open_cheaper": (0, 1), "free_fleet": (0, 1), "tails": (0, 256), "tails_share": (0, 1),
+    "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
     "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
 }  # fmt: skip
