@@ -283,7 +283,8 @@ class Chain:
             draft, left_out = self.reconstruct(recipe, None if given is None else given[k], step_key)
             delta = self.cost_of(draft, left_out) - before
             if float(delta) < temperature * minus_log(Random(key_of(step_key, MASK64)).bits() >> 8):
-                self.take_on(draft, left_out)
+                if draft != {number: self.routes[number] for number in draft if number < len(self.routes)}:
+                    self.take_on(draft, left_out)
                 accepted += 1
         self.bonus = 0
         return accepted

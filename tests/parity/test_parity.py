@@ -143,7 +143,12 @@ def test_long_routes_with_windows() -> None:
 LONG = [
     ("sisr", Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01)),
     ("paper", Recipe(rule="related", removals=15, orders=5)),
-    ("tails", Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01, tails=20, open_cheaper=0.5, serve_bonus=0.3)),
+    (
+        "tails",
+        Recipe(
+            rule="string", sorted_orders=True, all_routes=True, blink=0.01, tails=20, open_cheaper=0.5, serve_bonus=0.3
+        ),
+    ),
     ("random", Recipe(rule="random", removals=6, orders=2, sorted_orders=True, blink=0.1, open_route=0.2)),
 ]
 
