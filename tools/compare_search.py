@@ -100,6 +100,7 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "wide": lambda i: homberger_like(i, wide=True),
     "wide1000": lambda i: homberger_like(i, wide=True, n=1000),
     "wide1000-prizes": lambda i: homberger_like(i, wide=True, prizes=True, n=1000),
+    "short1000-prizes": lambda i: homberger_like(i, wide=False, prizes=True, n=1000),
     "wide-prizes": lambda i: homberger_like(i, wide=True, prizes=True),
     "short-prizes": lambda i: homberger_like(i, wide=False, prizes=True),
 }

@@ -151,7 +151,7 @@ nb::tuple kind_of(const nb::bytes& record) {
 // Bytes in the memory of a GPU, of: a solution; a chain (with its best tour and spare stops); what a crew has in
 // common; what each of its teams has for its own; the inputs of an instance; the table of gaps.
 nb::dict layout(const Names& rules, const std::string& distance, i32 customers, i32 removed, i32 routes, i32 pool,
-                i32 stops, bool several, i32 columns) {
+                i32 stops, i32 drafts, i32 columns) {
   const Sizes sizes{customers, removed, routes, pool, stops};
   nb::dict bytes;
   const auto count = [&](const char* name, auto carve) {
@@ -168,7 +168,7 @@ nb::dict layout(const Names& rules, const std::string& distance, i32 customers, 
     count("solution", [&](Carver& carver) { carve<R>(carver, chain.current, sizes); });
     count("chain", [&](Carver& carver) { carve_chain<R>(carver, chain, spare, sizes); });
     count("common", [&](Carver& carver) { carve_common<R>(carver, work, sizes); });
-    count("own", [&](Carver& carver) { carve_own<R>(carver, work, sizes, several); });
+    count("own", [&](Carver& carver) { carve_own<R>(carver, work, sizes, drafts); });
     count("inputs", [&](Carver& carver) { carve_inputs<R, D>(carver, in, customers + 1, leave); });
     count("table", [&](Carver& carver) { carve_table<R>(carver, work, removed, columns); });
   });

@@ -117,7 +117,7 @@ class WorkspaceData {
     carve<AllRules>(carver, common.spare, sizes.pool);
     for (Workspace& own : work) {
       own = common;
-      carve_own<AllRules>(carver, own, sizes, true);
+      carve_own<AllRules>(carver, own, sizes, 2);
     }
   }
 

@@ -2,7 +2,7 @@
 // (engine/cuda.py) compiles the kernels for a composition of rules (NDS_RULES), a distance (NDS_DISTANCE) and a
 // placement (NDS_NEAR_DRAFTS, NDS_NEAR_INSTANCE, NDS_NEAR_SOLUTION: 1 for shared memory), for blocks of NDS_THREADS of
 // which a multiprocessor is to hold NDS_BLOCKS; improve.cu also for what a call may need (NDS_GAPS, NDS_BLINKS,
-// NDS_TAILS).
+// NDS_TAILS, NDS_SPECULATES).
 #pragma once
 #include "ndsvrp/layout.hpp"
 #include "ndsvrp/step.hpp"
@@ -52,13 +52,13 @@ NDS_FN Instance near_instance(const Instance& in, Carver& carver, i32 nodes) {
 // The workspace of the block, from the carver on. Shared memory is undefined and has to be cleared; global memory is
 // all zero at first, and every step leaves it so.
 template <class C> NDS_FN Workspace workspace_at(Carver& carver, const Plan& plan, const C& crew, bool clear) {
-  const bool several = plan.recipe.orders > crew.teams;
+  const i32 drafts = plan.recipe.orders > crew.teams ? 2 : 1;
   Workspace work{};
   carve_common<R>(carver, work, plan.work);
   Carver counter{nullptr};
-  carve_own<R>(counter, work, plan.work, several);
+  carve_own<R>(counter, work, plan.work, drafts);
   Carver own{carver.block + carver.used + counter.used * u64(crew.team)};
-  carve_own<R>(own, work, plan.work, several);
+  carve_own<R>(own, work, plan.work, drafts);
   carver.used += counter.used * u64(crew.teams);
   if constexpr (C::by_gaps) carve_table<R>(carver, work, plan.work.removed, plan.columns);
   if (clear) {

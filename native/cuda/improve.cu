@@ -1,9 +1,14 @@
-// K steps in sequence, a block per chain and a warp per insertion order. Most of the compile time is for
-// gap_registers.hpp: NDS_GAPS, NDS_BLINKS and NDS_TAILS leave out what the call cannot need.
-#include "workbench.hpp"
+// K steps in sequence, a block per chain and a warp per insertion order; with NDS_SPECULATES, for one insertion order,
+// a warp per step. Most of the compile time is for gap_registers.hpp: NDS_GAPS, NDS_BLINKS and NDS_TAILS leave out what
+// the call cannot need.
+#include "speculate.hpp"
 
 using namespace nds;
+#if NDS_SPECULATES
+using Crew = SpeculativeCrew<NDS_TAILS != 0>;
+#else
 using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0, NDS_TAILS != 0>;
+#endif
 
 // given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), the sum over the launches
 // of a call. The first launch begins at step 0. own: the customers of each chain if the chains are parts, or null.
@@ -19,8 +24,14 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
   if (own) bench.limit_to(own_row(*plan, own, i));
   const Recipe recipe = plan->recipe;
   const i32* removed = given ? given + i64(i) * steps * recipe.removals : nullptr;
-  const i32 done = improve<R, D>(bench.in, bench.chain, bench.work, recipe, removed, temperature + i64(i) * steps, from,
-                                 to, chain_key(seed, iteration, number[i]), crew);
+  const u64 key = chain_key(seed, iteration, number[i]);
+  const double* heat = temperature + i64(i) * steps;
+#if NDS_SPECULATES
+  const i32 done =
+      improve_speculatively<R, D>(bench.in, bench.chain, bench.work, recipe, removed, heat, from, to, key, crew);
+#else
+  const i32 done = improve<R, D>(bench.in, bench.chain, bench.work, recipe, removed, heat, from, to, key, crew);
+#endif
   bench.write_back(store, i);
   if (threadIdx.x == 0) made[i] = from == 0 || done == kFull ? done : made[i] + done;
 }

@@ -87,6 +87,7 @@ struct Warp {
 template <bool Gaps, bool Blinks = true, bool Tails = false> struct BlockCrew {
   using Lanes = Warp;
   static constexpr bool alone = false, by_gaps = Gaps, blinks = Blinks, tails = Tails;
+  static constexpr i32 shared_bytes = 0;
   Warp lanes;
   i32 team, teams;
   NDS_FN void sync() const { sync_block(); }

@@ -10,13 +10,13 @@ struct Workbench {
   Solution home;  // the solution in global memory
   Workspace work;
 
-  NDS_FN Workbench(const Plan& plan, const Instance& given, const Store& store, char* far_memory, i32 i,
-                   const auto& crew)
+  template <class C>
+  NDS_FN Workbench(const Plan& plan, const Instance& given, const Store& store, char* far_memory, i32 i, const C& crew)
       : in(given) {
     Stops spare;
     chain = chain_at(plan, store, i, spare);
     home = chain.current;
-    Carver near{shared_memory()}, far{far_memory + u64(i) * plan.workspace_bytes};
+    Carver near{shared_memory(), C::shared_bytes}, far{far_memory + u64(i) * plan.workspace_bytes};
     work = workspace_at(NDS_NEAR_DRAFTS ? near : far, plan, crew, NDS_NEAR_DRAFTS);
     work.spare = spare;
     if (NDS_NEAR_INSTANCE) in = near_instance(given, near, plan.home.customers + 1);

@@ -249,6 +249,7 @@ class Chain:
             for c in route:
                 self._present(c)
         self.best, self.best_cost, self.best_is_now = self.copy(), self.cost(), True
+        self.bonus = 0
 
     def copy(self) -> list[list[int]]:
         return [list(route) for route in self.routes]
@@ -275,18 +276,25 @@ class Chain:
         accepted = 0
         for k, temperature in enumerate(temperatures):
             step_key = key_of(key, k)
+            self.bonus = min(DEAR, int(min(f32(recipe.serve_bonus) * temperature, float(DEAR))))
             if recipe.tails and key_of(step_key, MASK64 - 2) >> 32 < chance(recipe.tails_share):
                 random = Random(key_of(step_key, MASK64 - 1))
                 margin = temperature * minus_log(random.bits() >> 8)
                 if move := best_move(self, recipe, margin, random):
                     self.take_on(move, [])
-            before = self.cost()
+            before = self.cost() + sum(map(self.bonus_of, self.absent))
             draft, left_out = self.reconstruct(recipe, None if given is None else given[k], step_key)
             delta = self.cost_of(draft, left_out) - before
             if float(delta) < temperature * minus_log(Random(key_of(step_key, MASK64)).bits() >> 8):
-                self.take_on(draft, left_out)
+                if draft != {number: self.routes[number] for number in draft if number < len(self.routes)}:
+                    self.take_on(draft, left_out)
                 accepted += 1
+        self.bonus = 0
         return accepted
+
+    def bonus_of(self, c: int) -> int:
+        """What serving c is worth beyond its prize."""
+        return self.bonus if self.numbers.prize is not None and self.numbers.prize[c] <= DEAR else 0
 
     def evaluate(
         self, recipe: Recipe, given: Sequence[Sequence[int]] | None, rollouts: int, key: int, keep_best: bool,
@@ -443,7 +451,7 @@ class Chain:
                     ):
                         best = cost, number, place
             dear = numbers.prize is None or recipe.serve_all or numbers.prize[c] > DEAR
-            prize = math.inf if dear or numbers.prize is None else numbers.prize[c]
+            prize = math.inf if dear or numbers.prize is None else numbers.prize[c] + self.bonus
             found = best[0] < prize
             alone, opens = numbers.tour_length([c]), True
             if numbers.prize is not None:
@@ -473,7 +481,7 @@ class Chain:
         if numbers.prize is not None:
             served = {c for route in routes for c in route}
             assert not served & set(left_out)
-            cost += sum(numbers.left_out(c) for c in self.own if c not in served)
+            cost += sum(numbers.left_out(c) + self.bonus_of(c) for c in self.own if c not in served)
         return cost
 
     def take_on(self, draft: Draft, left_out: list[int]) -> None:
@@ -489,11 +497,12 @@ class Chain:
             if not self.routes[number]:
                 self.routes[number] = self.routes[-1]
                 self.routes.pop()
-        # The best seen so far; one at the same cost follows it as long as the chain has not left it.
+        # The best seen so far; one at the same cost follows it as long as the chain has not left it, unless served
+        # customers have a bonus.
         after = self.cost()
         if after < self.best_cost:
             self.best_cost, self.best_is_now = after, True
-        elif after > before:
+        elif after > before or self.bonus != 0:
             self.best_is_now = False
         if self.best_is_now:
             self.best = self.copy()

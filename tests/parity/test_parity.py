@@ -106,6 +106,7 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
             blink=[0.0, 0.01, 0.3][seed // 2],
             open_route=[0.5, 0.0, 1.0][seed % 3],
             open_cheaper=[0.0, 1.0, 0.5, 0.0, 0.0, 0.5][seed],
+            serve_bonus=[0.0, 0.7, 0.0, 0.2, 3.0, 0.0][seed],
             tails=[0, 0, 20, 3, 7, 1][seed],
             tails_share=[1.0, 0.5][seed % 2],
             string_average=[10.0, 3.7][seed % 2],
@@ -142,7 +143,12 @@ def test_long_routes_with_windows() -> None:
 LONG = [
     ("sisr", Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01)),
     ("paper", Recipe(rule="related", removals=15, orders=5)),
-    ("tails", Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01, tails=20, open_cheaper=0.5)),
+    (
+        "tails",
+        Recipe(
+            rule="string", sorted_orders=True, all_routes=True, blink=0.01, tails=20, open_cheaper=0.5, serve_bonus=0.3
+        ),
+    ),
     ("random", Recipe(rule="random", removals=6, orders=2, sorted_orders=True, blink=0.1, open_route=0.2)),
 ]
 

@@ -78,12 +78,12 @@ template <class R> NDS_FN void carve_table(Carver& carver, Workspace& work, i32 
   table.way = carver.take<i32>(i64(table.rows) * columns + kTableBeyond);
 }
 
-// What each team has for itself: a second draft only if it tries several insertion orders.
-template <class R> NDS_FN void carve_own(Carver& carver, Workspace& work, const Sizes& sizes, bool several) {
+// What each team has for itself: no draft if it changes the stripped one, two if it tries several insertion orders.
+template <class R> NDS_FN void carve_own(Carver& carver, Workspace& work, const Sizes& sizes, i32 drafts) {
   work.order = carver.take<i32>(sizes.removed);
-  carve<R>(carver, work.trial, sizes);
+  if (drafts > 0) carve<R>(carver, work.trial, sizes);
   work.best = work.trial;
-  if (several) carve<R>(carver, work.best, sizes);
+  if (drafts > 1) carve<R>(carver, work.best, sizes);
 }
 
 // Replace the arrays of an instance that insertion reads by parts of the carver's block, filled by fill(to, from).

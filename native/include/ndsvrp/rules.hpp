@@ -197,12 +197,13 @@ struct Prizes : AnyRule<Prizes> {
 
   NDS_FN static i64 prize(const Instance& in, i32 c) {
     const i32 code = in.prize[c];
-    if (code <= kDear) return code;
+    if (code <= kDear) return code + in.bonus;
     if (code == kRequired) return in.missing;
     return i64((1 << kDearBits) | (code & ((1 << kDearBits) - 1))) << ((code - kDear) >> kDearBits);
   }
   // Ties go to leaving the customer unserved. No insertion costs as much as a dear customer.
-  NDS_FN static i32 limit(const Instance& in, i32 c) { return in.prize[c] > kDear ? kNever : in.prize[c]; }
+  NDS_FN static i32 limit(const Instance& in, i32 c) { return in.prize[c] > kDear ? kNever : in.prize[c] + in.bonus; }
+  NDS_FN static i32 bonus(const Instance& in, i32 c) { return in.prize[c] > kDear ? 0 : in.bonus; }
   NDS_FN static bool opens(const Instance& in, i32 routes, bool fits, bool pays, auto coin) {
     return routes < in.vehicles && fits && (pays || coin());
   }
@@ -233,6 +234,7 @@ struct Prizes : AnyRule<Prizes> {
         s.unserved_at[last] = s.unserved_at[served];
       }
       s.unserved_required -= in.prize[served] == kRequired;
+      s.cost += bonus(in, served);
     }
   }
 
@@ -249,6 +251,7 @@ struct Prizes : AnyRule<Prizes> {
       }
       ++s.unserved_count;
       s.unserved_required += in.prize[c] == kRequired;
+      s.cost -= bonus(in, c);
     }
     lanes.sync();
   }

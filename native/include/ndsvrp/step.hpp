@@ -81,18 +81,36 @@ NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Work
 
 template <class R, class L>
 NDS_DEEP void accept(const Instance& in, Chain& chain, Workspace& work, const Draft& draft, L lanes) {
-  if (chain.best_is_current && draft.delta > 0) save_best(chain, Alone<L>{lanes});
+  if (chain.best_is_current && (draft.delta > 0 || in.bonus != 0)) save_best(chain, Alone<L>{lanes});
   commit<R>(in, chain.current, draft, work.spare, lanes);
   if (chain.current.cost < chain.best_cost) start_from_current(chain);
+}
+
+// Whether the draft holds routes of the solution as they are. About half of all steps end so: greedy insertion puts the
+// customers back where they were.
+template <class L> NDS_FN bool is_unchanged(const Solution& s, const Draft& draft, L lanes) {
+  bool differs = false;
+  for (i32 i = 0; i < draft.segments && !differs; ++i) {
+    const Segment& seg = draft.segment[i];
+    differs = seg.route >= s.routes || seg.size != s.size[seg.route];
+    if (differs) break;
+    const i32 *here = draft.at.node + seg.first, *there = s.at.node + s.first[seg.route];
+    for (i32 p = 1 + lanes.lane; p <= seg.size; p += L::W) differs |= here[p] != there[p];
+    differs = lanes.ballot(differs) != 0;
+  }
+  lanes.sync();  // all have read the solution
+  return !differs;
+}
+
+template <class L> NDS_FN void tidy_stripped(Workspace& work, i32 count, L lanes) {
+  for (i32 i = lanes.lane; i < count; i += L::W) work.mark[work.removed[i]] = 0;
+  forget(work.stripped, true, lanes);
 }
 
 // Prepare for the next step: no route is drafted, no customer is marked.
 template <class C> NDS_FN void tidy(Workspace& work, const Recipe& recipe, i32 count, C crew) {
   const auto lanes = crew.lanes;
-  if (crew.team == 0) {
-    for (i32 i = lanes.lane; i < count; i += C::Lanes::W) work.mark[work.removed[i]] = 0;
-    forget(work.stripped, true, lanes);
-  }
+  if (crew.team == 0) tidy_stripped(work, count, lanes);
   if (!in_place<C>(recipe)) {
     forget(work.best, recipe.all_routes != 0, lanes);
     if (recipe.orders > crew.teams) forget(work.trial, recipe.all_routes != 0, lanes);
@@ -111,7 +129,8 @@ NDS_FN bool by_drafts(const Instance& in, const auto& d, Chain& chain, Workspace
   const Draft& draft = in_place<C>(recipe) ? work.stripped : work.best;
   outcome = best_of(draft.delta, draft.full, order, work, crew);
   if (outcome.accepted(margin)) {
-    if (outcome.mine) accept<R>(in, chain, work, draft, crew.lanes);
+    if (outcome.mine && (draft.delta != 0 || !is_unchanged(chain.current, draft, crew.lanes)))
+      accept<R>(in, chain, work, draft, crew.lanes);
     share(chain, work, outcome.mine, crew);
   }
   tidy(work, recipe, count, crew);
@@ -157,19 +176,31 @@ NDS_FN bool swap_tails(const Instance& in, const D& d, Chain& chain, Workspace& 
   return !full;
 }
 
+// Added to each prize at this temperature.
+NDS_FN i32 bonus_at(const Recipe& recipe, double temperature) {
+  const double bonus = recipe.serve_bonus * temperature;
+  return bonus < kDear ? i32(bonus) : kDear;
+}
+
+// Whether an exchange of tails is tried before a step.
+NDS_FN bool exchanges_tails(const Recipe& recipe, u64 step_key) {
+  return recipe.tails > 0 && u32(key_of(step_key, ~2ull) >> 32) < recipe.tails_share;
+}
+
 // Make steps from … to-1 of an improvement step (the paper's figure 3), in sequence. Accepts if new
 // < current - T ln(u). Returns how many were made before time was up, or kFull if a draft ran out
 // of stops, after which the workspace must not be used.
 template <class R, class D>
-NDS_DEEP i32 improve(const Instance& in, Chain& chain, Workspace& work, const Recipe& recipe, const i32* given,
+NDS_DEEP i32 improve(Instance in, Chain& chain, Workspace& work, const Recipe& recipe, const i32* given,
                      const double* temperature, i32 from, i32 to, u64 key, auto crew) {
   const D d(in);
   if (customers_of(in, chain.current) == 0) to = from;  // an empty region
   i32 k = from;
   for (; k < to; ++k) {
     const u64 step_key = key_of(key, u64(k));
+    in.bonus = bonus_at(recipe, temperature[k]);
     if constexpr (crew.tails) {
-      if (recipe.tails > 0 && u32(key_of(step_key, ~2ull) >> 32) < recipe.tails_share &&
+      if (exchanges_tails(recipe, step_key) &&
           !swap_tails<R>(in, d, chain, work, recipe, temperature[k], step_key, crew))
         return kFull;
     }

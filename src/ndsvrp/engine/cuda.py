@@ -221,7 +221,9 @@ class CudaEngine:
         return group.parts[regions]
 
     def _way_to_improve(self, shape: Shape, recipe: Recipe) -> tuple[Layout, Macros]:
-        layout = placement.layout_to_improve(shape, recipe, self.device.shared_limit, self.placement)
+        many = recipe.all_routes and recipe.orders == 1  # warps would be idle
+        choose = placement.layout_to_speculate if many else placement.layout_to_improve
+        layout = choose(shape, recipe, self.device.shared_limit, self.placement)
         gaps = layout.columns > 0
         return layout, _macros(shape.kind, layout, 1, gaps, gaps and recipe.blink > 0, recipe.tails > 0)
 
@@ -364,14 +366,15 @@ class CudaEngine:
 def _macros(
     kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, blinks: bool = False, tails: bool = False
 ) -> Macros:
-    drafts, instance, solution, threads = False, False, False, 32
+    drafts, instance, solution, threads, speculates = False, False, False, 32, False
     if layout is not None:
         drafts, instance, solution = layout.near_drafts, layout.near_instance, layout.near_solution
+        speculates = layout.speculates
         # Unless several blocks share a multiprocessor, few kernels serve all numbers of orders.
         threads = next(most for most in BLOCK_SIZES if most >= layout.threads) if blocks == 1 else layout.threads
     numbers = macros_of(
         near_drafts=drafts, near_instance=instance, near_solution=solution, threads=threads, blocks=blocks, gaps=gaps,
-        blinks=blinks, tails=tails,
+        blinks=blinks, tails=tails, speculates=speculates,
     )  # fmt: skip
     return (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance), *numbers, *LAYOUT_MACROS)
 

@@ -17,6 +17,8 @@ BEYOND = 32  # kBeyond of memory.hpp
 SLACK = 8  # stops that a copied route has beside its customers
 COLUMNS = 128  # a table of gaps has a multiple of this
 ENOUGH_COLUMNS = 256  # with fewer, shared memory is better used for the table than for the solution
+SPECULATED = 8  # steps of a chain that are made at once, a warp each
+SPECULATION_BYTES = 512  # kSpeculationBytes of speculate.hpp
 EVALUATE_THREADS = 960  # per multiprocessor when rollouts are evaluated: registers per thread follow from it
 
 Distance = Literal["FloatPoints", "WholePoints", "Matrix"]
@@ -67,6 +69,7 @@ class Layout:
     near_instance: bool
     near_solution: bool
     columns: int = 0  #: of the table of gaps; 0: there is none
+    speculates: bool = False  #: a warp per step, not per insertion order
 
     @property
     def threads(self) -> int:
@@ -141,7 +144,7 @@ def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Place
     if placement == "global" or not near:
         return tables[0]
     plain = near[0]
-    bytes_of = _bytes(shape, work, plain.teams < recipe.orders, 0)
+    bytes_of = _bytes(shape, work, 1, 0)
     solution, hot = bytes_of["solution"], bytes_of["inputs"]
     for smaller in near:
         if smaller.columns >= min(ENOUGH_COLUMNS, plain.columns) and smaller.workspace + hot + solution <= limit:
@@ -155,6 +158,30 @@ def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Place
     if shared + hot + solution > limit:
         return chosen
     return replace(chosen, shared=shared + hot + solution, near_solution=True)
+
+
+@lru_cache(64)
+def layout_to_speculate(shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto") -> Layout:
+    """Return the layout of a block that makes several steps at once: drafts in global memory, one per step."""
+    removed = removed_at_most(shape, recipe)
+    work = work_sizes(shape, removed, stops_at_most(shape, removed))
+    parts = _bytes(shape, work, 0, 0)
+    layout = Layout(
+        work,
+        SPECULATED,
+        SPECULATION_BYTES,
+        SPECULATED * (parts["common"] + parts["own"]),
+        False,
+        False,
+        False,
+        speculates=True,
+    )
+    for name in ("inputs", "solution"):
+        shared = layout.shared + parts[name]
+        if placement == "global" or shared > limit or (placement == "drafts" and name == "solution"):
+            break
+        layout = replace(layout, shared=shared, near_instance=True, near_solution=name == "solution")
+    return layout
 
 
 def columns_at_most(shape: Shape, recipe: Recipe, removed: int) -> int:
@@ -182,17 +209,17 @@ def layouts_to_evaluate(
 
 def _layout(shape: Shape, recipe: Recipe, work: Sizes, columns: int = 0) -> Layout:
     teams = min(recipe.orders, _core.TEAMS)
-    parts = _bytes(shape, work, teams < recipe.orders, columns)
+    parts = _bytes(shape, work, 1 if teams == recipe.orders else 2, columns)
     workspace = parts["common"] + teams * parts["own"] + parts["table"]
     return Layout(work, teams, 0, workspace, False, False, False, columns)
 
 
-def _bytes(shape: Shape, sizes: Sizes, several: bool, columns: int) -> dict[str, int]:
+def _bytes(shape: Shape, sizes: Sizes, drafts: int, columns: int) -> dict[str, int]:
     """Return the bytes that the parts of a block's memory take; see `layout` of bind.cpp."""
-    taken: dict[str, int] = _core.layout(*shape.kind, *sizes, several, columns)
+    taken: dict[str, int] = _core.layout(*shape.kind, *sizes, drafts, columns)
     return taken
 
 
 def chain_bytes(shape: Shape) -> int:
     """Return the bytes of a chain in global memory."""
-    return _bytes(shape, home_sizes(shape), False, 0)["chain"]
+    return _bytes(shape, home_sizes(shape), 0, 0)["chain"]

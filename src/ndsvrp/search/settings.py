@@ -49,6 +49,9 @@ class Settings:
         0, "Nearest customers of a random one with whose routes its route may exchange tails; 0: none."
     )
     tails_share: float = documented(1.0, "Share of the steps before which an exchange of tails is tried.")
+    serve_bonus: float = documented(
+        0.0, "Bonus for each optional customer that is served, times the temperature; costs are without it."
+    )
     start_served: bool = documented(False, "Start from a solution that serves as many optional customers as possible.")
     start_savings: bool = documented(
         False, "Start from savings (Clarke & Wright), on a CPU; done anyway if there is little time for the size."
@@ -97,7 +100,7 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
     "rollouts": (1, 2**20), "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
-    "open_cheaper": (0, 1), "free_fleet": (0, 1), "tails": (0, 256), "tails_share": (0, 1),
+    "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
     "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
 }  # fmt: skip
@@ -126,6 +129,7 @@ def sisr() -> Settings:
 
 
 TAILS: dict[str, Any] = {"tails": 20, "tails_share": 0.3}
+SERVE_BONUS = 0.3  # with prizes and long routes: docs/findings.md
 FREE_FLEET = 0.3  # with limited vehicles: docs/findings.md
 LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
 REGION = 150, 8  # customers and routes that a region should have at least
@@ -141,6 +145,7 @@ def hybrid(problem: Problem) -> Settings:
     regions = min(_regions(problem), most)
     settings = replace(
         sisr(), **TAILS, open_cheaper=0.5 if has_long_windows(problem) else 0.0, start_served=problem.has_prizes,
+        serve_bonus=SERVE_BONUS if problem.has_prizes and has_long_windows(problem) else 0.0,
         free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, chains=regions if regions > 1 else chains,
         regions=regions,
     )  # fmt: skip
