@@ -17,6 +17,7 @@ from ndsvrp.cli.options import option
 from ndsvrp.constraints.base import Facts
 from ndsvrp.data.locate import locate_file
 from ndsvrp.errors import NdsError
+from ndsvrp.extras import require
 from ndsvrp.text import amount, printable
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def train_command(
     Ctrl-C or SIGTERM ends the run after the batch, with a checkpoint.
     Several GPUs or machines: torchrun … -m ndsvrp train …
     """
+    require("policy")
     from ndsvrp.train.run import train  # imports torch, which other commands do not need
 
     if time is not None and not 0 < time < float("inf"):
