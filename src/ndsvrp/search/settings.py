@@ -135,7 +135,6 @@ LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter route
 REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most; not by the number of cores, which must not change results
 LARGE = 2500  # customers from which savings are a better start than one route per customer
-GPU_ORDERS = 4  # insertion orders of rules, with prizes
 GPU_CHAINS = 128  # one thread block each: about as many as large GPUs have multiprocessors
 
 
@@ -160,12 +159,8 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
         return replace(settings, chains=GPU_CHAINS, **TAILS)
     regions = min(_regions(problem), GPU_CHAINS) if settings.regions > 1 else 1
     regions = 1 << (regions.bit_length() - 1)  # divides the chains
-    # A warp per insertion order: more orders take no more time. With prizes they find more: docs/findings.md.
-    orders = max(settings.orders, GPU_ORDERS) if problem.has_prizes else settings.orders
     # Savings are computed on a CPU only, and any other start needs the usual temperature.
-    return replace(
-        settings, chains=GPU_CHAINS, regions=regions, orders=orders, start_savings=False, hot=Settings.hot
-    )  # fmt: skip
+    return replace(settings, chains=GPU_CHAINS, regions=regions, start_savings=False, hot=Settings.hot)
 
 
 def has_long_windows(problem: Problem) -> bool:

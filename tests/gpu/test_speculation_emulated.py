@@ -1,0 +1,41 @@
+"""Steps made several at once on a GPU: the routes of steps in sequence, without a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu import agree
+from gpu.emulated import EmulatedDevice
+from ndsvrp.engine.base import Recipe
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.engine.placement import SPECULATED
+from ndsvrp.search.start import start
+from parity.problems import random_problem
+
+pytestmark = pytest.mark.emulator
+
+RECIPE = Recipe(
+    rule="string", string_average=4.0, sorted_orders=True, all_routes=True, blink=0.01, tails=20, tails_share=0.5,
+    serve_bonus=0.5,
+)  # fmt: skip
+
+
+def after(engine: Any, steps: int, heat: float) -> list[Any]:
+    problem = random_problem(3, "pcvrptw", "none", customers=25)
+    state = start(engine, [problem], [0, 0], 1, rounds=2)
+    for iteration in (1, 2):
+        engine.improve(state, RECIPE, None, np.full((2, steps), heat * problem.side()), 1, iteration)
+    return [agree.everything(engine, state), state.stats().made]
+
+
+@pytest.mark.parametrize("heat", [0.0, 0.02, 10.0])  # no step, some and nearly all change the solution
+def test_the_routes_of_steps_in_sequence(heat: float) -> None:
+    cuda = CudaEngine(device=EmulatedDevice())  # type: ignore[arg-type]
+    for steps in (1, SPECULATED, SPECULATED + 1, 3 * SPECULATED - 1):
+        assert after(cuda, steps, heat) == after(CpuEngine(), steps, heat)
+    macros = {dict(m)["NDS_SPECULATES"] for name, m, _ in cuda.device.launched if name == "improve_chains"}  # type: ignore[attr-defined]
+    assert "1" in macros
