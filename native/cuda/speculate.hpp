@@ -49,8 +49,6 @@ NDS_FN Workspace workspace_at(Carver& carver, const Plan& plan, const Speculativ
   return work;
 }
 
-NDS_FN double margin_of(double temperature, Random& random) { return temperature * minus_log(random.bits() >> 8); }
-
 // Draft a step, or the exchange of tails before it. `count` is how many customers it removes.
 template <class R, class D>
 NDS_FN Ending draft_step(const Instance& in, const D& d, const Solution& s, Workspace& work, const Recipe& recipe,

@@ -47,4 +47,7 @@ NDS_FN double minus_log(u32 k) {
   return double(24 - exponent) * 0.6931471805599453 - 2.0 * z * sum;
 }
 
+// By how much a step may be worse at this temperature: -T ln(u).
+NDS_FN double margin_of(double temperature, Random& random) { return temperature * minus_log(random.bits() >> 8); }
+
 }  // namespace nds::inline NDS_ISA

@@ -159,7 +159,7 @@ NDS_FN bool swap_tails(const Instance& in, const D& d, Chain& chain, Workspace& 
   bool moved = false, full = false;
   if (crew.team == 0) {
     Random random{key_of(key, ~1ull)};
-    const double margin = temperature * minus_log(random.bits() >> 8);
+    const double margin = margin_of(temperature, random);
     Draft& draft = work.stripped;
     moved = draft_tails<R>(in, d, chain.current, draft, recipe.tails, margin, random, crew.lanes);
     full = moved && draft.full;
@@ -208,7 +208,7 @@ NDS_DEEP i32 improve(Instance in, Chain& chain, Workspace& work, const Recipe& r
     double margin = 0.0;
     if (!crew.by_gaps || crew.team == crew.teams - 1) {
       Random random{key_of(step_key, ~0ull)};
-      margin = temperature[k] * minus_log(random.bits() >> 8);
+      margin = margin_of(temperature[k], random);
     }
     Outcome outcome{};
     if (!step<R>(in, d, chain, work, recipe, removed, step_key, margin, outcome, crew)) break;
