@@ -40,6 +40,7 @@ def test_solve_a_table(nds, stops):
     ("args", "words"),
     [
         (("--column", "kg"), "--column: 'kg' is not like demand=kg"),
+        (("--column", "demand=kg", "--column", "Demand=lb"), "--column: demand is stated twice"),
         (("--column", "demand=kg"), "stops.csv: capacity: customers have demands; set_fleet sets the capacity; "
                                     "--capacity, or capacity= in Python"),
         (("--column", "demand=mass"), "stops.csv:1: has no column 'mass', which is to be 'demand'"),

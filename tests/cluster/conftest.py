@@ -14,9 +14,9 @@ import pytest
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
-    """Nothing of it is left behind: no session in /tmp/ray, no token in the home folder."""
+    """Nothing of it is left behind: no session in a shared folder, no token in the home folder."""
     ray = pytest.importorskip("ray")
-    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # short: the paths of sockets have a limit
+    folder = tempfile.mkdtemp(prefix="ray")  # short: the paths of sockets have a limit
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_TOKEN", os.urandom(32).hex())
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,19 @@ def after(engine: Any, steps: int, heat: float) -> list[Any]:
     for iteration in (1, 2):
         engine.improve(state, RECIPE, None, np.full((2, steps), heat * problem.side()), 1, iteration)
     return [agree.everything(engine, state), state.stats().made]
+
+
+def test_no_step_is_made_when_time_is_up() -> None:
+    problem = random_problem(3, "pcvrptw", "none", customers=25)
+    cuda = CudaEngine(device=EmulatedDevice())  # type: ignore[arg-type]
+    state = start(cuda, [problem], [0], 1, rounds=2)
+    before = agree.everything(cuda, state)
+    heat = np.full((1, 20), problem.side())
+    cuda.improve(state, RECIPE, None, heat, 1, 1, deadline=time.perf_counter() - 1)
+    assert agree.everything(cuda, state) == before
+    assert state.stats().made == 0
+    cuda.improve(state, RECIPE, None, heat, 1, 1)
+    assert state.stats().made == 20
 
 
 @pytest.mark.parametrize("heat", [0.0, 0.02, 10.0])  # no step, some and nearly all change the solution

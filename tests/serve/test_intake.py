@@ -11,6 +11,7 @@ import pytest
 from ndsvrp.errors import NdsError
 from ndsvrp.io.reader import read_content
 from ndsvrp.serve import intake
+from ndsvrp.serve import service as service_module
 from ndsvrp.serve.config import ServeConfig
 from ndsvrp.serve.jobs import JobOptions
 from ndsvrp.serve.service import Service
@@ -43,18 +44,18 @@ def test_many_at_once(service, monkeypatch):
     requests = [(TABLE, {"seed": seed}) for seed in range(40)]
     requests[7] = (b"name,x,y\nhub,0,0\na,3,far\n", {})
     requests[20] = requests[30] = (TABLE, {"key": "mine"})
-    requests[35] = (TABLE, {"key": "mine", "seed": 1})
     answers = submit_all(service, requests)
+    (refused,) = submit_all(service, [(TABLE, {"key": "mine", "seed": 1})])
     assert str(answers[7]) == "a.csv:3: y: 'far' is not a number"
-    assert isinstance(answers[35], KeyTakenError)
+    assert isinstance(refused, KeyTakenError)
     assert answers[20][0].id == answers[30][0].id
     assert sorted((answers[20][1], answers[30][1])) == [False, True]
-    jobs = [answer[0] for number, answer in enumerate(answers) if number not in (7, 35)]
-    assert len({job.id for job in jobs}) == 37
+    jobs = [answer[0] for number, answer in enumerate(answers) if number != 7]
+    assert len({job.id for job in jobs}) == 38
     assert [job.options.get("seed", 0) for job in jobs[:7]] == list(range(7))
-    assert sum(commits) == 39  # all that could be read
+    assert sum(commits) == 40  # all that could be read
     assert max(commits) <= intake.GROUP
-    assert service.store.open_jobs() == 37
+    assert service.store.open_jobs() == 38
 
 
 def test_a_full_disk_refuses_the_group_alone(service, monkeypatch):
@@ -81,6 +82,24 @@ def test_what_the_page_draws_is_made_once(service):
     assert service.store.content(job.id, "drawing") == drawn
     service.store.keep("deleted", "drawing", b"{}")
     assert service.store.content("deleted", "drawing") is None
+
+
+def test_many_who_ask_for_it_at_once_share_one_drawing(service, monkeypatch):
+    drawn = []
+
+    def counted(problem):
+        drawn.append(problem.name)
+        return draw(problem)
+
+    draw = service_module.drawing
+    monkeypatch.setattr(service_module, "drawing", counted)
+    ((job, _),) = submit_all(service, [(TABLE, {})])
+
+    async def ask():
+        return await asyncio.gather(*[service.drawing(job) for _ in range(20)])
+
+    assert len(set(asyncio.run(ask()))) == 1
+    assert drawn == ["a"]
 
 
 def test_content_is_read_like_a_file(tmp_path, monkeypatch):

@@ -235,8 +235,8 @@ def test_not_toml(write: Any, tmp_path: Path) -> None:
         ("seed = 3", "unknown table 'seed' (known: network, train, validation, data)"),
         ("[validation]\nrate = 3", "validation: unknown field 'rate' (known: every, seed, customers, states, "
          "search_instances, search_iterations, search_seconds, search_chains, held_back, keep_best)"),
-        ("[[data]]\n[[data]]\nsize = 3", "data 2: unknown field 'size' (known: problem, customers, files, layout, "
-         "depot, customers_per_route, weight)"),
+        ("[[data]]\n[[data]]\nsize = 3", "data 2: unknown field 'size' (known: problem, customers, files, digest, "
+         "layout, depot, customers_per_route, weight)"),
         # kinds of tables
         ("train = 3", "train must be a table"),
         ("[[network]]\nwidth = 8", "network must be a table"),

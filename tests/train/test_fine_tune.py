@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +70,9 @@ def test_without_a_file(mine: Path) -> None:
     model = str(mine.parent / "model.json")
     config = fine_tuning(model, mine, "cpu")
     assert config.network == TINY
-    assert config.data == (Source(problem="vrptw", customers=(9, 12), files=str(mine)),)
+    (source,) = config.data
+    assert replace(source, digest="") == Source(problem="vrptw", customers=(9, 12), files=str(mine))
+    assert len(source.digest) == 16
     train = config.train
     assert (train.rollouts, train.removals, train.orders, train.batch) == (128, 15, 5, 16)
     assert (train.learning_rate, train.schedule, train.improvement_steps) == (1e-4, "constant", 2)
@@ -224,6 +227,24 @@ def test_resumed_is_the_same(mine: Path) -> None:
     for name in ("model.safetensors", "training.safetensors"):
         assert (parts.checkpoint / name).read_bytes() == (whole.checkpoint / name).read_bytes()
     assert load_model(parts.checkpoint)[1].lineage == load_model(whole.checkpoint)[1].lineage
+
+
+def test_other_instances_are_refused(mine: Path) -> None:
+    """Instances that were trained on would be held back, and costs of others compared."""
+    config = tuned(mine)
+    read_own(config)
+    write(mine / "i1.json", generate("vrptw", 9, seed=77)[0])
+    message = f"{mine}: holds other instances than the run began with; start a new run"
+    with pytest.raises(NdsError, match=re.escape(message)):
+        read_own(config)
+
+
+def test_the_path_is_in_the_run_and_not_in_the_model(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(mine.parent)
+    config = fine_tuning(str(mine.parent / "model.json"), Path("mine"), "cpu", SMALL)
+    assert config.data[0].files == str(mine)
+    outcome = run(mine, "out")
+    assert load_model(outcome.checkpoint)[1].training["data"][0]["files"] == "mine"
 
 
 def test_nothing_is_gained(mine: Path) -> None:

@@ -125,7 +125,8 @@ def _mapping(columns: list[str] | None) -> dict[str, str] | None:
         ours, equals, theirs = text.partition("=")
         if not equals or not ours.strip() or not theirs.strip():
             raise NdsError(f"--column: '{text}' is not like demand=kg")
-        mapping[ours.strip().lower()] = theirs
+        if mapping.setdefault(ours.strip().lower(), theirs) != theirs:
+            raise NdsError(f"--column: {ours.strip().lower()} is stated twice")
     return mapping or None
 
 

@@ -74,7 +74,7 @@ def train_command(
         raise NdsError(f"--resume goes on in {resume}: --out is for a new run")
     settings = _settings(config, instances, resume, init, device, changes or ())
     given = config or instances
-    folder = resume or out or Path("out") / (given.stem if given is not None else "")
+    folder = resume or out or Path("out") / (given.resolve().stem if given is not None else "")
     with _Screen(quiet=quiet or os.environ.get("RANK", "0") != "0") as screen:
         outcome = train(
             settings, folder, seconds=time, resume=resume is not None, init=init, device=device, threads=threads,

@@ -228,8 +228,8 @@ def _value(answer: tuple[str, tuple[str, Any, list[str]]]) -> Any:
         warn(message)
     if kind == "refused":
         raise ClusterError(f"node {node}: {found}")
-    if isinstance(found, EngineError):  # of a device or memory: the node matters
-        raise EngineError(f"node {node}: {found}")
+    if isinstance(found, EngineError):  # of a device or memory: other nodes go on
+        return Lost(f"refused by node {node}: {found}")
     if kind == "error":
         assert isinstance(found, NdsError)
         raise found

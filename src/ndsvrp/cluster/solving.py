@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple, Unpack
 
 from ndsvrp import models
-from ndsvrp.check import Report
+from ndsvrp.check import Report, check
 from ndsvrp.cluster import require_known
 from ndsvrp.cluster.model_files import ModelFiles, model_files
 from ndsvrp.cluster.ray_cluster import Cluster, connect
@@ -156,4 +156,5 @@ def _unpacked(outcome: Any, problem: Problem) -> Outcome:
         partial: Any = outcome.result
         result = None if partial is None else Result(problem, **partial.values)
         return NoSolutionError(str(outcome), outcome.unserved, outcome.preparation, result)
-    return Result(problem, **outcome.values)
+    values = outcome.values
+    return Result(problem, **{**values, "report": check(problem, values["solution"])})  # by the judge of this machine

@@ -30,7 +30,7 @@ class Task(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Stands for the result of a task whose worker was lost too often."""
+    """Stands for the result of a task whose worker was lost too often, or whose node has no memory or device for it."""
 
     reason: str
 

@@ -87,6 +87,8 @@ def _answer(group: list[_Waiting], answers: list[Added | Exception]) -> None:
     for waiting, answer in zip(group, answers, strict=True):
         if waiting.added.done():  # cancelled
             continue
+        if isinstance(answer, StopIteration):  # no future takes one
+            answer = RuntimeError(repr(answer))
         if isinstance(answer, Exception):
             waiting.added.set_exception(answer)
         else:

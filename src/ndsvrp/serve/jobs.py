@@ -50,7 +50,8 @@ class JobOptions(BaseModel):
             ours, equals, theirs = text.partition("=")
             if not equals:
                 raise NdsError(f"column: '{text}' is not like demand=kg")
-            columns[ours.strip().lower()] = theirs
+            if columns.setdefault(ours.strip().lower(), theirs) != theirs:
+                raise NdsError(f"column: {ours.strip().lower()} is stated twice")
         stated = {
             "columns": columns or None, "capacity": self.capacity, "vehicles": self.vehicles,
             "max_distance": self.max_distance, "max_duration": self.max_duration,

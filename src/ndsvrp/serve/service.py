@@ -51,6 +51,7 @@ class Service:
         self.results: dict[str, Result] = {}  #: of searches in this process, whose instance is not stored
         self._running: dict[str, SearchProcess] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._drawing: dict[str, asyncio.Task[bytes]] = {}  # by job
         self._open = self._ended = 0
         self._added = Signal()
         self._database = ThreadPoolExecutor(1, "database")  # one thread: calls keep their order
@@ -164,13 +165,19 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._writer, write)
 
     async def drawing(self, job: Job) -> bytes:
-        """Return what the page draws of the problem of a job, JSON. It is made when it is asked for first."""
+        """Return what the page draws of the problem of a job, JSON. It is made once, when it is asked for first."""
+        if job.id not in self._drawing:
+            self._drawing[job.id] = asyncio.create_task(self._draw(job))
+            self._drawing[job.id].add_done_callback(lambda _: self._drawing.pop(job.id))
+        return await asyncio.shield(self._drawing[job.id])  # a client that leaves does not end it for the others
+
+    async def _draw(self, job: Job) -> bytes:
         drawn = await self.ask(self.store.content, job.id, "drawing")
         body = None if drawn is not None else await self.ask(self.store.content, job.id, "instance")
         if body is not None:
             upload = JobOptions(**job.options).upload(body)
             loop = asyncio.get_running_loop()
-            drawn = await loop.run_in_executor(self._readers, lambda: json.dumps(drawing(upload.read())).encode())
+            drawn = await loop.run_in_executor(self._writer, lambda: json.dumps(drawing(upload.read())).encode())
             await self.ask(self.store.keep, job.id, "drawing", drawn)
         return drawn or b"null"  # deleted meanwhile
 

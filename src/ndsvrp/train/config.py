@@ -34,6 +34,7 @@ class Source:
     files: str = documented(
         "", "Your own instances, a set or folder, to resample: problem is theirs, customers any. Empty: generated."
     )
+    digest: str = documented("", "Digest of these instances: a run on other ones is refused. Empty: not checked.")
     layout: str = documented("", "Layout: uniform or clustered. Empty: the layout of the paper for this problem.")
     depot: str = documented("", "Depot of clustered instances: centred, cornered or random. Empty: centred.")
     customers_per_route: tuple[float, ...] = documented(

@@ -46,6 +46,7 @@ def fine_tuning(model: str, instances: Path, device: str, changes: Sequence[str]
     """
     if not model:
         raise NdsError("--instances needs a model to start from, such as --from all")
+    instances = instances.absolute()  # a run may be resumed from another folder
     card = read_model_file(find(model)).card
     tables: dict[str, Any] = {
         "network": asdict(card.network),
@@ -59,7 +60,7 @@ def fine_tuning(model: str, instances: Path, device: str, changes: Sequence[str]
     own = read_instances(instances, checked.held_back, checked.seed)
     sizes = own.sizes()
     tables["train"] = start_effort(median_low(sizes)) | tables["train"]
-    tables["data"] = [{"files": str(instances), "problem": own.variant, "customers": sizes}]
+    tables["data"] = [{"files": str(instances), "problem": own.variant, "customers": sizes, "digest": own.digest}]
     return from_tables(tables, str(instances))
 
 

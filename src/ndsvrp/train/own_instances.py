@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ndsvrp.constraints import constraints_of
+from ndsvrp.data.make import digest
 from ndsvrp.errors import NdsError
 from ndsvrp.generate.resample import NEAR, Pool, Resampled
 from ndsvrp.io.reader import read_set
@@ -38,6 +40,7 @@ class OwnInstances:
     variant: str
     training: Sequence[Problem]
     held_back: Sequence[Problem]  #: with any number of vehicles, as in training
+    digest: str = ""  #: of all of them
     _recipes: dict[int, Resampled] = field(default_factory=dict)  # by size: each holds its copies on devices
 
     def sizes(self) -> tuple[int, ...]:
@@ -71,6 +74,8 @@ def read_own(config: TrainConfig) -> Own:
             )
             if read.variant != source.problem:
                 raise NdsError(f"{source.files}: holds {read.variant} instances, the source says {source.problem}")
+            if source.digest not in ("", read.digest):
+                raise NdsError(f"{source.files}: holds other instances than the run began with; start a new run")
             own[source.files] = read
     return own
 
@@ -92,7 +97,17 @@ def read_instances(path: str | Path, held_back: float, seed: int) -> OwnInstance
         variant,
         [problem for i, problem in enumerate(problems) if i not in apart],
         [problems[i].replace(vehicles=None) for i in sorted(apart)],
+        _digest(problems),
     )
+
+
+def _digest(problems: Iterable[Problem]) -> str:
+    total = hashlib.sha256()
+    for problem in problems:
+        values = {f.name: getattr(problem, f.name) for f in fields(problem)}
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        total.update(digest(arrays).encode() + repr((problem.capacity, problem.metric)).encode())
+    return total.hexdigest()[:16]
 
 
 def _variant(path: str | Path, problems: Iterable[Problem]) -> str:

@@ -289,11 +289,12 @@ def _require_same_network(there: NetworkConfig, here: NetworkConfig, where: str 
 
 
 def _card(state: TrainingState, origin: _Origin, device: str, figures: dict[str, Any]) -> ModelCard:
-    sources = state.config.data
+    sources = [replace(source, files=Path(source.files).name) for source in state.config.data]  # no paths of the user
     return ModelCard(
         network=state.config.network, problems=tuple(sorted({source.problem for source in sources})),
         sizes=tuple(sorted({size for source in sources for size in source.customers})),
-        training=state.config.as_dict(), commit=environment()["commit"] or "", instances=state.instances,
+        training=replace(state.config, data=tuple(sources)).as_dict(), commit=environment()["commit"] or "",
+        instances=state.instances,
         steps=state.steps, seconds=state.seconds, init=origin.init, validation=figures, device=device,
         lineage=origin.lineage,
     )  # fmt: skip

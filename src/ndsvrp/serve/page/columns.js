@@ -30,15 +30,18 @@ export class ColumnChoice {
     Object.assign(this, { field, known, send, file: null, choices: [] });
     const part = (id) => field.querySelector(`#${id}`);
     Object.assign(this, { title: part("columns-file"), list: part("columns-list") });
-    part("columns-send").addEventListener("click", () => this.send(this.file, this.meanings()));
+    part("columns-send").addEventListener("click", async () => {
+      if (await this.send(this.file, this.meanings())) this.hide();
+    });
     part("columns-drop").addEventListener("click", () => this.hide());
   }
 
   hide() {
     this.field.hidden = true;
+    this.answered?.();
   }
 
-  /** Show a choice for each column that is not recognised. Return whether there is one. */
+  /** Show a choice for each column that is not recognised, and wait until it is made. Return whether there is one. */
   async ask(file) {
     if (!/\.(csv|tsv)$/i.test(file.name)) return false;
     const names = firstRow(await file.slice(0, START).text()).filter((name) => name);
@@ -54,6 +57,7 @@ export class ColumnChoice {
     this.title.textContent = file.name;
     this.file = file;
     this.field.hidden = false;
+    await new Promise((resolve) => (this.answered = resolve));
     return true;
   }
 

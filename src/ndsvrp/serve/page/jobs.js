@@ -61,13 +61,13 @@ export function connectForm(form, limits, onAdded) {
   part("time").max = limits.seconds;
   part("time").value = Math.min(30, limits.seconds);
 
-  /** Take a file: a table with unknown columns is asked about, others are sent. */
-  async function take(chosen) {
-    columns.hide();
-    if (!(await columns.ask(chosen))) await send(chosen);
+  /** Take files one after another: a table with unknown columns is asked about, others are sent. */
+  let taken = Promise.resolve();
+  function take(files) {
+    for (const chosen of files) taken = taken.then(async () => (await columns.ask(chosen)) || send(chosen));
   }
 
-  /** Send a file, with the meaning of columns such as ["demand=kg"]. */
+  /** Send a file, with the meaning of columns such as ["demand=kg"]. Return whether it was accepted. */
   async function send(chosen, meanings = []) {
     refusal.hidden = true;
     try {
@@ -76,16 +76,17 @@ export function connectForm(form, limits, onAdded) {
       for (const id of ["time", "seed", "solver", "round", "capacity", "vehicles"]) if (part(id).value !== "") options.set(id, part(id).value);
       for (const meaning of meanings) options.append("column", meaning);
       const answer = await request(`/jobs?${options}`, { method: "POST", body: chosen });
-      columns.hide();
       onAdded(await answer.json());
+      return true;
     } catch (error) {
       refusal.textContent = error.message;
       refusal.hidden = false;
+      return false;
     }
   }
 
   file.addEventListener("change", () => {
-    if (file.files.length) take(file.files[0]);
+    take([...file.files]);
     file.value = "";
   });
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -104,7 +105,5 @@ export function connectForm(form, limits, onAdded) {
       drop.classList.remove("over");
     });
   }
-  document.addEventListener("drop", async (event) => {
-    for (const dropped of event.dataTransfer.files) await take(dropped);
-  });
+  document.addEventListener("drop", (event) => take([...event.dataTransfer.files]));
 }
