@@ -39,6 +39,17 @@ def test_curves_are_over_common_instances_and_all_seeds() -> None:
     assert a.gaps[-1] == pytest.approx(((100 * 2 / 98 + 0) / 2 + 1) / 2)  # the best of p is now 98
 
 
+def test_a_solver_without_traces_has_a_point_for_each_limit() -> None:
+    points = [
+        row("h", name, cost, budget=budget)
+        for name, cost, budget in (("p", 102.0, 30), ("q", 210.0, 30), ("p", 101.0, 60), ("q", 202.0, 60))
+    ]
+    *_, h = make_report(TRACED + points).curves
+    assert (h.solver, h.budget, h.instances, h.seconds) == ("h", 60, 2, (30, 60))
+    assert h.gaps == (pytest.approx((2 + 5) / 2), pytest.approx((1 + 1) / 2))
+    assert [curve.solver for curve in make_report(TRACED + points[2:]).curves] == ["a", "b"]  # one point is no curve
+
+
 def test_primal_integrals() -> None:
     a, b = make_report(TRACED).integrals
     values = [(10 * 1 + 10 * 9 + 4 * 20 + 0 * 30) / 60, (10 * 2 + 5 * 18 + 1 * 40) / 60]

@@ -70,14 +70,35 @@ class SizeLine:
 
 
 def curves(results: Results) -> list[Curve]:
-    """Return the curves of all series with a trace, over the instances that all of them have, set by set."""
+    """Return the curves of all series with a trace, over the instances that all of them have, set by set.
+
+    A solver without traces, such as HGS, has a point for each time limit, if there are several.
+    """
     found = []
     for every in results.sets.values():
         series = [each for each in every if _traced(each)]
-        shared = set.intersection(*(set(_traced(each)) for each in series)) if series else set()
-        if shared:
-            found += [_curve(results, each, sorted(shared)) for each in series]
+        untraced = [each for each in every if each.solved and not _traced(each)]
+        groups = [[each for each in untraced if each.solver == name] for name in {s.solver: 0 for s in untraced}]
+        groups = [group for group in groups if len(group) > 1]
+        known = [set(_traced(each)) for each in series] + [set(each.solved) for group in groups for each in group]
+        if series and (shared := sorted(set.intersection(*known))):
+            found += [_curve(results, each, shared) for each in series]
+            found += [_points(results, group, shared) for group in groups]
     return found
+
+
+def _points(results: Results, group: Sequence[Series], shared: Sequence[Instance]) -> Curve:
+    """Return the gaps of one solver at each of its time limits."""
+    ordered = sorted(group, key=lambda series: series.budget)
+
+    def gaps_of(series: Series) -> list[float]:
+        best = {instance: results.best[series.set, instance] for instance in shared}
+        rows = {instance: series.solved[instance].values() for instance in shared}
+        return [fmean(gap(row["cost"], best[instance]) for row in rows[instance]) for instance in shared]
+
+    last = ordered[-1]
+    limits, means = tuple(s.budget for s in ordered), tuple(fmean(gaps_of(s)) for s in ordered)
+    return Curve(last.set, last.budget, last.solver, len(shared), limits, means)
 
 
 def _curve(results: Results, series: Series, shared: Sequence[Instance]) -> Curve:
