@@ -29,10 +29,15 @@ def service(tmp_path):
     asyncio.run(service.stop())
 
 
-def submit_all(service, requests):
+def submit_all(service, *rounds):
+    """The answers to all rounds of requests, each sent when the one before it is answered, in one event loop."""
+
     async def main():
-        calls = [service.submit(body, JobOptions(name="a.csv", capacity=9, **more)) for body, more in requests]
-        return await asyncio.gather(*calls, return_exceptions=True)
+        answers = []
+        for requests in rounds:
+            calls = [service.submit(body, JobOptions(name="a.csv", capacity=9, **more)) for body, more in requests]
+            answers += await asyncio.gather(*calls, return_exceptions=True)
+        return answers
 
     return asyncio.run(main())
 
@@ -44,8 +49,7 @@ def test_many_at_once(service, monkeypatch):
     requests = [(TABLE, {"seed": seed}) for seed in range(40)]
     requests[7] = (b"name,x,y\nhub,0,0\na,3,far\n", {})
     requests[20] = requests[30] = (TABLE, {"key": "mine"})
-    answers = submit_all(service, requests)
-    (refused,) = submit_all(service, [(TABLE, {"key": "mine", "seed": 1})])
+    *answers, refused = submit_all(service, requests, [(TABLE, {"key": "mine", "seed": 1})])
     assert str(answers[7]) == "a.csv:3: y: 'far' is not a number"
     assert isinstance(refused, KeyTakenError)
     assert answers[20][0].id == answers[30][0].id

@@ -50,7 +50,12 @@ class Intake:
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         """Take what waits until nothing does; in a thread."""
         while group := self._take():
-            loop.call_soon_threadsafe(_answer, group, self._add(group))
+            answers: list[Added | Exception]
+            try:
+                answers = self._add(group)
+            except BaseException as error:  # of any kind: no client waits for ever
+                answers = [RuntimeError(f"the job could not be added: {error!r}")] * len(group)
+            loop.call_soon_threadsafe(_answer, group, answers)
         loop.call_soon_threadsafe(self._end, loop)
 
     def _end(self, loop: asyncio.AbstractEventLoop) -> None:
