@@ -23,15 +23,16 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(address: str) -> Iterator[Browser]:
+    """Shows the page."""
     opened = Browser()
+    opened.open(address)
+    opened.wait("document.querySelector('#limits')?.textContent === 'up to 10,000 customers and 600 s'")
     yield opened
     opened.close()
 
 
 def test_from_a_file_to_a_route(browser: Browser, address: str) -> None:
-    browser.open(address)
-    browser.wait("document.querySelector('#limits')?.textContent === 'up to 10,000 customers and 600 s'")
     assert browser.run("location.hash") == ""  # the token does not stay in the address
     browser.run("document.getElementById('time').value = 300")
     browser.choose_file("#file", LIB / "Solomon/C101.txt")
@@ -66,9 +67,13 @@ def test_from_a_file_to_a_route(browser: Browser, address: str) -> None:
     assert browser.complaints() == []
     addresses = [url for url in browser.requested() if not url.startswith(("data:", "blob:"))]
     assert {url.split("/")[2] for url in addresses} == {address.split("/")[2]}  # nothing from elsewhere
+    # the job is shown again
+    browser.run("document.querySelector('#job').hidden = true; document.querySelector('#jobs button').click()")
+    browser.wait("!document.querySelector('#job').hidden && document.querySelector('#name').textContent === 'C101'")
+    browser.wait(f"{LINES}.length === 10")
 
 
-def test_a_refused_file_is_explained(browser: Browser, address: str, tmp_path: Path) -> None:
+def test_a_refused_file_is_explained(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "broken.vrp"
     file.write_text("NAME : broken\nTYPE : CVRP\nDIMENSION : -3\n")
     browser.choose_file("#file", file)
@@ -76,13 +81,7 @@ def test_a_refused_file_is_explained(browser: Browser, address: str, tmp_path: P
     assert text.startswith("broken.vrp:3: DIMENSION: ")
 
 
-def test_a_finished_job_is_shown_again(browser: Browser, address: str) -> None:
-    browser.run("document.querySelector('#job').hidden = true; document.querySelector('#jobs button').click()")
-    browser.wait("!document.querySelector('#job').hidden && document.querySelector('#name').textContent === 'C101'")
-    browser.wait(f"{LINES}.length === 10")
-
-
-def test_columns_and_clock_times(browser: Browser, address: str, tmp_path: Path) -> None:
+def test_columns_and_clock_times(browser: Browser, tmp_path: Path) -> None:
     """The depot opens at 8, the school is 30 minutes away and waits until 9; back at 09:45."""
     file = tmp_path / "tour.csv"
     file.write_text('stop;"Ost; km";Nord;kg;von;bis;service\nhub;0;0;;08:00;17:00;\nschool;0;30;3;09:00;10:00;0:15\n')
