@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +22,7 @@ from ndsvrp.bench.rows import Row
 from ndsvrp.bench.run import run
 from ndsvrp.bench.solvers import DEFAULT
 from ndsvrp.errors import InstanceError, NdsError
+from waiting import wait_for_end, wait_until
 
 pytestmark = pytest.mark.usefixtures("fakes")
 two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
@@ -130,8 +129,7 @@ def test_programs_that_a_solver_runs_end_with_it(
     wait_until(lambda: file.exists() and file.read_text() != "")
     workers.end()
     thread.join()
-    state = Path(f"/proc/{file.read_text()}/stat")
-    wait_until(lambda: not state.exists() or state.read_text().split()[2] == "Z")
+    wait_for_end(file.read_text())
 
 
 @pytest.mark.slow
@@ -142,16 +140,7 @@ def test_a_worker_ends_if_its_parent_is_killed(small_set: Path, tmp_path: Path) 
     wait_until(lambda: file.exists() and file.read_text() != "")
     parent.kill()
     parent.wait()
-    state = Path(f"/proc/{file.read_text()}/stat")
-    wait_until(lambda: not state.exists() or state.read_text().split()[2] == "Z")
-
-
-def wait_until(happens: Callable[[], bool]) -> None:
-    for _ in range(200):
-        if happens():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it does not happen")
+    wait_for_end(file.read_text())
 
 
 def test_the_cpu_time_of_programs_counts(small_set: Path) -> None:

@@ -5,21 +5,14 @@ import signal
 import time
 from pathlib import Path
 
+from bench.fakes import Star
 from ndsvrp.bench.solvers import Answer
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 
-class Fatal:
+class Fatal(Star):
     """One route per customer."""
-
-    release = "1"
-
-    def version(self) -> str:
-        return self.release
-
-    def refuses(self, problem: Problem) -> str | None:
-        return None
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
         began, mark = time.time(), Path(os.environ["FATAL"], "pid")

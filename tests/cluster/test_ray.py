@@ -27,6 +27,7 @@ from ndsvrp.cluster import ray_cluster
 from ndsvrp.cluster.ray_cluster import connect
 from ndsvrp.errors import ClusterError, InstanceError, NdsWarning, NoSolutionError
 from test_doc_snippets import run_page
+from waiting import wait_for_end
 
 pytestmark = pytest.mark.slow
 SHORT: dict[str, Any] = {"iterations": 3, "seed": 3, "rollouts": 20}
@@ -206,8 +207,7 @@ def test_benchmarks(tmp_path: Path) -> None:
     used = sorted((*row["settings"]["cores"], row["settings"]["began"], row["settings"]["ended"]) for row in rows)
     assert len(used[0]) == 3, "one core each"
     assert all(a[0] != b[0] or a[2] <= b[1] for a, b in pairwise(used)), "one after the other"
-    state = Path("/proc", Path(os.environ["FATAL"], "pid").read_text(), "stat")
-    wait_until(lambda: not state.exists() or state.read_text().split()[2] == "Z")
+    wait_for_end(Path(os.environ["FATAL"], "pid").read_text())
     assert run(**asked, out=tmp_path / "rows.jsonl", cluster="ray") == rows, "they are there"
     assert sorted(row["instance"] for row in read_rows(tmp_path / "rows.jsonl")) == ["0000", "0001", "0002"]
     with pytest.raises(InstanceError, match="jobs: a cluster runs as many side by side as it has cores"):
@@ -229,11 +229,3 @@ def test_a_benchmark_needs_the_same_solvers_everywhere(tmp_path: Path, monkeypat
     ndsvrp.write_set(tmp_path / "set.npz", ndsvrp.generate("cvrp", 3, seed=1))
     with pytest.raises(ClusterError, match=r"^node .*: the solver fatal:FATAL is 1 there and 2 here$"):
         run([tmp_path / "set.npz"], ["fatal:FATAL"], [1], cluster="ray")
-
-
-def wait_until(happens: Callable[[], bool]) -> None:
-    for _ in range(200):
-        if happens():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it does not happen")

@@ -11,7 +11,7 @@ import typer
 
 from ndsvrp.cluster import CLUSTERS
 from ndsvrp.data.locate import locate_file
-from ndsvrp.errors import NdsError
+from ndsvrp.io.additions import columns_of
 from ndsvrp.metric import Metric
 from ndsvrp.records import describe
 from ndsvrp.search.planning import DEVICES, PRESETS, RUINS, SOLVERS, Request
@@ -113,21 +113,10 @@ def states_data(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_options(**given: Any) -> None:
         stated = {name: given.pop(name) for name in _STATED}
-        command(**given, stated={**stated, "columns": _mapping(stated["columns"])})
+        command(**given, stated={**stated, "columns": columns_of(stated["columns"] or (), "--column") or None})
 
     with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads it
     return with_options
-
-
-def _mapping(columns: list[str] | None) -> dict[str, str] | None:
-    mapping: dict[str, str] = {}
-    for text in columns or []:
-        ours, equals, theirs = text.partition("=")
-        if not equals or not ours.strip() or not theirs.strip():
-            raise NdsError(f"--column: '{text}' is not like demand=kg")
-        if mapping.setdefault(ours.strip().lower(), theirs) != theirs:
-            raise NdsError(f"--column: {ours.strip().lower()} is stated twice")
-    return mapping or None
 
 
 RowFile = Annotated[Path | None, option("FILE.jsonl", "Append a row per measurement.")]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ndsvrp.constraints import FIELDS
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io.files import PathLike
 from ndsvrp.io.matrix_file import read_matrix_file
 from ndsvrp.metric import Floats
@@ -61,3 +61,16 @@ class Additions:
             nodes = np.arange(len(problem.demand))
             changes["distance"] = problem.length(nodes[:, None], nodes[None, :])
         return problem.replace(**changes) if changes else problem
+
+
+def columns_of(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Return the columns stated by texts such as `demand=kg`: ours to those of the table."""
+    columns: dict[str, str] = {}
+    for text in texts:
+        ours, equals, theirs = text.partition("=")
+        name = ours.strip().lower()
+        if not equals or not name or not theirs.strip():
+            raise NdsError(f"{option}: '{text}' is not like demand=kg")
+        if columns.setdefault(name, theirs) != theirs:
+            raise NdsError(f"{option}: {name} is stated twice")
+    return columns

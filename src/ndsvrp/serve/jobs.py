@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ndsvrp.errors import NdsError
+from ndsvrp.io.additions import columns_of
 from ndsvrp.metric import Metric
 from ndsvrp.search.planning import RUINS, SOLVERS, Request
 from ndsvrp.search.stopping import Limits
@@ -45,15 +45,8 @@ class JobOptions(BaseModel):
 
     def upload(self, body: bytes) -> Upload:
         """Return the body with how to read it."""
-        columns = dict[str, str]()
-        for text in self.column:
-            ours, equals, theirs = text.partition("=")
-            if not equals:
-                raise NdsError(f"column: '{text}' is not like demand=kg")
-            if columns.setdefault(ours.strip().lower(), theirs) != theirs:
-                raise NdsError(f"column: {ours.strip().lower()} is stated twice")
         stated = {
-            "columns": columns or None, "capacity": self.capacity, "vehicles": self.vehicles,
+            "columns": columns_of(self.column, "column") or None, "capacity": self.capacity, "vehicles": self.vehicles,
             "max_distance": self.max_distance, "max_duration": self.max_duration,
         }  # fmt: skip
         additions = {name: value for name, value in stated.items() if value is not None}

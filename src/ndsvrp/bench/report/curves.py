@@ -77,9 +77,11 @@ def curves(results: Results) -> list[Curve]:
     found = []
     for every in results.sets.values():
         series = [each for each in every if _traced(each)]
-        untraced = [each for each in every if each.solved and not _traced(each)]
-        groups = [[each for each in untraced if each.solver == name] for name in {s.solver: 0 for s in untraced}]
-        groups = [group for group in groups if len(group) > 1]
+        points: dict[str, list[Series]] = {}  # of solvers without traces, in the order of time limits
+        for each in every:
+            if each.solved and not _traced(each):
+                points.setdefault(each.solver, []).append(each)
+        groups = [group for group in points.values() if len(group) > 1]
         known = [set(_traced(each)) for each in series] + [set(each.solved) for group in groups for each in group]
         if series and (shared := sorted(set.intersection(*known))):
             found += [_curve(results, each, shared) for each in series]
@@ -89,16 +91,9 @@ def curves(results: Results) -> list[Curve]:
 
 def _points(results: Results, group: Sequence[Series], shared: Sequence[Instance]) -> Curve:
     """Return the gaps of one solver at each of its time limits."""
-    ordered = sorted(group, key=lambda series: series.budget)
-
-    def gaps_of(series: Series) -> list[float]:
-        best = {instance: results.best[series.set, instance] for instance in shared}
-        rows = {instance: series.solved[instance].values() for instance in shared}
-        return [fmean(gap(row["cost"], best[instance]) for row in rows[instance]) for instance in shared]
-
-    last = ordered[-1]
-    limits, means = tuple(s.budget for s in ordered), tuple(fmean(gaps_of(s)) for s in ordered)
-    return Curve(last.set, last.budget, last.solver, len(shared), limits, means)
+    last = group[-1]
+    gaps = [fmean(gap(each.costs[name], results.best[each.set, name]) for name in shared) for each in group]
+    return Curve(last.set, last.budget, last.solver, len(shared), tuple(each.budget for each in group), tuple(gaps))
 
 
 def _curve(results: Results, series: Series, shared: Sequence[Instance]) -> Curve:
