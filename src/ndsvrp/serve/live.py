@@ -59,7 +59,8 @@ class Live:
         sent, shown, progress, job = 0, None, None, None
         while True:
             changed = self.changed.next
-            if self.job is not None and self.job is not job and not self.ended:
+            ended, closed = self.ended, self.closed  # before the rest: news may come between two events
+            if self.job is not None and self.job is not job and not ended:
                 job = self.job
                 yield event("job", job)
             if len(self.points) > sent:
@@ -71,9 +72,9 @@ class Live:
             if self.progress is not None and self.progress is not progress:
                 progress = self.progress
                 yield event("progress", progress)
-            if self.ended:
+            if ended:
                 yield event("end", self.job or b"{}")
-            if self.ended or self.closed:
+            if ended or closed:
                 return
             try:
                 async with asyncio.timeout(HEARTBEAT):
