@@ -40,8 +40,12 @@ def test_tables(tmp_path: Path) -> None:
         ndsvrp.write(tmp_path / "a.vrp", problem)
     assert "times are minutes since midnight" in str(warned[-1].message)
     odd = problem.replace(windows=[[480, 1020], [540.123, 600], [480, 750]])
-    with pytest.warns(NdsWarning, match="does not state the fleet"):
+    with pytest.warns(NdsWarning) as warned:
         ndsvrp.write(tmp_path / "c.csv", odd)
+    assert str(warned[-1].message) == (
+        f"{tmp_path}/c.csv:3: windows: 540.123 is not a clock time in whole seconds, so all windows are written as "
+        "minutes; .json keeps that they are clock times"
+    )
     assert "540.123,600," in (tmp_path / "c.csv").read_text()  # the numbers matter more than how they look
     file.write_text(TABLE.replace(":00", "").replace(":30:30", ""))  # hours, and 0:15
     with pytest.raises(NdsError, match="windows: 'hub' has a plain number, others have clock times"):

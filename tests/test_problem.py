@@ -100,6 +100,8 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         {"geographic": True, "metric": "round"},
         "metric: 'round' rounds lengths in a plane; those between latitudes and longitudes are not rounded",
     ),
+    "clock times of a number": ({"clock_times": 5}, "clock_times: must be True or False, got int"),
+    "geographic in words": ({"geographic": "no"}, "geographic: must be True or False, got str"),
     "unknown metric": (
         {"metric": "manhattan"},
         "metric: unknown 'manhattan' (known: none, round, trunc, dimacs, exact)",

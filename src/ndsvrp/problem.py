@@ -83,6 +83,8 @@ class Problem:
         if self.metric not in tuple(Metric):
             raise InstanceError(f"unknown '{self.metric}' (known: {', '.join(Metric)})", field="metric")
         self._set("metric", Metric(self.metric))
+        for switch in ("geographic", "clock_times"):
+            self._set(switch, _switch(switch, getattr(self, switch)))
         demand = _array("demand", self.demand, None)
         if demand.ndim != 1 or len(demand) < 2:
             raise InstanceError(f"needs a depot and at least one customer, got shape {demand.shape}", field="demand")
@@ -315,6 +317,12 @@ def _count(field: str, value: Any) -> int:
     if count < 1 or count != value:
         raise InstanceError(f"{count if count == value else value} is not a number of {field}", field=field)
     return count
+
+
+def _switch(field: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InstanceError(f"must be True or False, got {type(value).__name__}", field=field)
+    return bool(value)
 
 
 def _names(names: Any, nodes: int) -> tuple[str, ...]:

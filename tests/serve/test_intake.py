@@ -14,7 +14,7 @@ from ndsvrp.serve import intake
 from ndsvrp.serve import service as service_module
 from ndsvrp.serve.config import ServeConfig
 from ndsvrp.serve.jobs import JobOptions
-from ndsvrp.serve.service import Service
+from ndsvrp.serve.service import QueueFullError, Service
 from ndsvrp.serve.store import KeyTakenError, Store
 from serve.running import LIB
 
@@ -59,7 +59,26 @@ def test_many_at_once(service, monkeypatch):
     assert [job.options.get("seed", 0) for job in jobs[:7]] == list(range(7))
     assert sum(commits) == 40  # all that could be read
     assert max(commits) <= intake.GROUP
-    assert service.store.open_jobs() == 38
+    assert service.store.open_jobs() == service._open == 38
+
+
+def test_a_client_that_leaves_is_counted(tmp_path):
+    service = Service(ServeConfig(max_queue=1), Store(tmp_path / "jobs.sqlite"))
+    options = JobOptions(name="a.csv", capacity=9)
+
+    async def main():
+        added = service._added.next
+        with service.store._lock:
+            submitted = asyncio.create_task(service.submit(TABLE, options))
+            await asyncio.sleep(0)
+            submitted.cancel()
+            await asyncio.gather(submitted, return_exceptions=True)
+        await asyncio.wait_for(added.wait(), 10)  # a worker that waits for jobs is told
+        with pytest.raises(QueueFullError, match="1 jobs wait or run"):
+            await service.submit(TABLE, options)
+        await service.stop()
+
+    asyncio.run(main())
 
 
 def test_a_full_disk_refuses_the_group_alone(service, monkeypatch):

@@ -36,7 +36,7 @@ from ndsvrp.train.processes import joined
 from ndsvrp.train.run import train
 from ndsvrp.train.states import prepare
 from ndsvrp.train.trainer import Trainer
-from ndsvrp.train.validation import Validator
+from ndsvrp.train.validation import Validator, names_of
 
 CPU = torch.device("cpu")
 NETWORK = NetworkConfig(width=8, heads=2, feed_forward=8, layers_before=1, layers_after=1, seed_bits=4, seed_width=4)
@@ -168,6 +168,14 @@ def test_every_source_and_size_is_measured() -> None:
         assert figure["reward_ratio"] == pytest.approx(by_hand)
     reward, related = (sum(figure[name] for figure in figures) for name in ("reward", "related_reward"))
     assert measured["reward_ratio"] == pytest.approx(reward / related)
+
+
+def test_every_set_has_a_name_of_its_own() -> None:
+    """Two files of the same name would otherwise share one figure."""
+    files = ("north/mine.npz", "south/mine.npz", "mine-2", "south/mine")
+    sets = [(Source(problem="cvrp", customers=(10,), files=file), 10) for file in files]
+    sets.insert(2, (Source(problem="cvrp", customers=(10, 20), files="north/mine.npz"), 20))
+    assert names_of(sets) == ["cvrp10-mine", "cvrp10-mine-2", "cvrp20-mine", "cvrp10-mine-2-2", "cvrp10-mine-3"]
 
 
 def test_some_sizes_are_measured() -> None:

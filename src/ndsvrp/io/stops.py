@@ -79,8 +79,8 @@ def stops_text(problem: Problem, delimiter: str = ",") -> str:
     for field in FIELDS:
         if field.columns and (values := getattr(problem, field.name)) is not None:
             columns |= dict(zip(field.table, values.reshape(len(values), -1).T.tolist(), strict=True))
-    if problem.clock_times and problem.windows is not None:
-        columns |= _clock_columns({name: columns[name] for name in ("ready", "due")})
+    if problem.clock_times and problem.windows is not None and odd_window(problem) is None:
+        columns |= {name: list(map(exact_clock, columns[name])) for name in ("ready", "due")}
     buffer = io.StringIO()
     table = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
     table.writerow(columns)
@@ -88,10 +88,11 @@ def stops_text(problem: Problem, delimiter: str = ",") -> str:
     return buffer.getvalue()
 
 
-def _clock_columns(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return windows as clock times, if these are the same numbers; else as they are."""
-    texts = {name: [exact_clock(time) for time in times] for name, times in columns.items()}
-    return columns if any(None in column for column in texts.values()) else texts
+def odd_window(problem: Problem) -> tuple[int, float] | None:
+    """Return the first node and time of a window that no clock time states exactly; such windows stay numbers."""
+    windows = () if problem.windows is None or not problem.clock_times else problem.windows.tolist()
+    odd = ((node, time) for node, window in enumerate(windows) for time in window if exact_clock(time) is None)
+    return next(odd, None)
 
 
 def fleet_options(problem: Problem) -> str:

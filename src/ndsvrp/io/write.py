@@ -12,7 +12,7 @@ from ndsvrp.io.npz import write_set
 from ndsvrp.io.problem_json import problem_table
 from ndsvrp.io.result import json_bytes
 from ndsvrp.io.solomon import solomon_text
-from ndsvrp.io.stops import fleet_options, stops_text
+from ndsvrp.io.stops import fleet_options, odd_window, stops_text
 from ndsvrp.io.vrp_write import vrp_text
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem, require_problem
@@ -66,6 +66,10 @@ def _content(path: PathLike, problem: Problem, form: str) -> bytes:
     if form == "csv":
         text = stops_text(problem, "\t" if Path(path).suffix.lower() == ".tsv" else ",")
         warn(f"{path}: a table of stops does not state the fleet; read it with {fleet_options(problem)}")
+        if (odd := odd_window(problem)) is not None:
+            node, time = odd  # in the line of the node, below the names of the columns
+            what = f"windows: {time:.12g} is not a clock time in whole seconds, so all windows are written as minutes"
+            warn(f"{path}:{node + 2}: {what}; .json keeps that they are clock times")
     elif form == "solomon":
         text = solomon_text(problem)
         if problem.metric is not Metric.DIMACS:

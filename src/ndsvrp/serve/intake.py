@@ -29,8 +29,15 @@ class Intake:
     shared: each costs as much as the reading of a small instance.
     """
 
-    def __init__(self, store: Store, read: Callable[[bytes, JobOptions], NewJob], threads: Executor) -> None:
-        self._store, self._read, self._threads = store, read, threads
+    def __init__(
+        self,
+        store: Store,
+        read: Callable[[bytes, JobOptions], NewJob],
+        threads: Executor,
+        count: Callable[[bool], None],
+    ) -> None:
+        """`count` gets, of every submission, whether it has become a job: also if its client no longer waits."""
+        self._store, self._read, self._threads, self._count = store, read, threads, count
         self._waiting: deque[_Waiting] = deque()
         self._working = 0  #: threads
 
@@ -55,7 +62,7 @@ class Intake:
                 answers = self._add(group)
             except BaseException as error:  # of any kind: no client waits for ever
                 answers = [RuntimeError(f"the job could not be added: {error!r}")] * len(group)
-            loop.call_soon_threadsafe(_answer, group, answers)
+            loop.call_soon_threadsafe(self._answer, group, answers)
         loop.call_soon_threadsafe(self._end, loop)
 
     def _end(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -87,14 +94,14 @@ class Intake:
         except Exception as error:  # of one instance: the others go on
             return error
 
-
-def _answer(group: list[_Waiting], answers: list[Added | Exception]) -> None:
-    for waiting, answer in zip(group, answers, strict=True):
-        if waiting.added.done():  # cancelled
-            continue
-        if isinstance(answer, StopIteration):  # no future takes one
-            answer = RuntimeError(repr(answer))
-        if isinstance(answer, Exception):
-            waiting.added.set_exception(answer)
-        else:
-            waiting.added.set_result(answer)
+    def _answer(self, group: list[_Waiting], answers: list[Added | Exception]) -> None:
+        for waiting, answer in zip(group, answers, strict=True):
+            self._count(not isinstance(answer, Exception) and answer[1])
+            if waiting.added.done():  # cancelled
+                continue
+            if isinstance(answer, StopIteration):  # no future takes one
+                answer = RuntimeError(repr(answer))
+            if isinstance(answer, Exception):
+                waiting.added.set_exception(answer)
+            else:
+                waiting.added.set_result(answer)

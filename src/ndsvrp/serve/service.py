@@ -56,7 +56,7 @@ class Service:
         self._added = Signal()
         self._database = ThreadPoolExecutor(1, "database")  # one thread: calls keep their order
         self._readers = ThreadPoolExecutor(READERS, "reader")
-        self._intake = Intake(store, self._read, self._readers)
+        self._intake = Intake(store, self._read, self._readers, self._count)
         self._writer = ThreadPoolExecutor(1, "writer")  # one thread: matplotlib is not for several
         self._searches = ThreadPoolExecutor(config.processes, "search")
 
@@ -97,14 +97,14 @@ class Service:
         """Read an instance and add a job. Return it, and whether it is new."""
         self.check_limits(options)  # again: others may have come while the body was received
         self._open += 1  # before the first await: many may ask at the same time
-        added = False
-        try:
-            job, added = await self._intake.add(body, options)
-        finally:
-            self._open -= not added
+        return await self._intake.add(body, options)
+
+    def _count(self, added: bool) -> None:
+        """Take into account that a submission has become a job, or has not."""
         if added:
             self._added.send()
-        return job, added
+        else:
+            self._open -= 1
 
     async def cancel(self, identifier: str) -> Job | None:
         """Cancel a job; a running one keeps its best solution. Return the job, None if there is none."""

@@ -1,6 +1,7 @@
 """Validation: best-of-K rewards of a policy beside those of related removal, and costs of short searches."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import hypot
 from pathlib import Path
@@ -38,11 +39,11 @@ class Validator:
 
     def __post_init__(self) -> None:
         self._policy: Policy | None = None
+        possible = [(source, size) for source in self.config.data for size in dict.fromkeys(source.customers)]
+        names = names_of(possible)
         self.sets = [
-            _Set(self, source, customers, 2 * MOST * number)
-            for number, (source, customers) in enumerate(
-                (source, size) for source in self.config.data for size in dict.fromkeys(source.customers)
-            )
+            _Set(self, source, customers, name, 2 * MOST * number)
+            for number, ((source, customers), name) in enumerate(zip(possible, names, strict=True))
             if customers in (self.config.validation.customers or source.customers)
         ]
 
@@ -66,10 +67,9 @@ class Validator:
 class _Set:
     """A problem and a size."""
 
-    def __init__(self, validator: Validator, source: Source, customers: int, first: int) -> None:
-        self.validator, self.config = validator, validator.config
+    def __init__(self, validator: Validator, source: Source, customers: int, name: str, first: int) -> None:
+        self.validator, self.config, self.name = validator, validator.config, name
         recipe, validation = self.config.train, self.config.validation
-        self.name = name_of(source, customers)
         recipe_of_set = recipe_of(source, customers, validator.own)
         problems = recipe_of_set.problems(validation.seed, first, validation.states)
         # By another rule: related removal finds little in solutions that it has improved itself.
@@ -104,6 +104,16 @@ class _Set:
             learning.state, how, removed, recipe.rollouts, self.config.validation.seed, EVALUATION, keep_best=False
         )
         return float(signal(torch.as_tensor(change), scale=False).reward.mean())
+
+
+def names_of(sets: Iterable[tuple[Source, int]]) -> list[str]:
+    """Return a name for each source and size. Sets that would have the same name are numbered: `cvrp100-mine-2`."""
+    names: list[str] = []
+    for source, customers in sets:
+        plain = name_of(source, customers)
+        numbered = (f"{plain}-{number}" for number in itertools.count(2))
+        names.append(plain if plain not in names else next(name for name in numbered if name not in names))
+    return names
 
 
 def name_of(source: Source, customers: int) -> str:
