@@ -104,7 +104,7 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
         recipe = replace(recipe, regions=2 + iteration % 3)
         engine.improve(state, recipe, None, np.full((chains, steps), 0.02) * side, seed, iteration)
         seen += [everything(engine, state), state.stats().made]
-    recipe = Recipe(removals=min(fewest, 15), orders=5, tails=20, regions=3)
+    recipe = Recipe(removals=min(fewest, 15), orders=5, regions=3)
 
     def choose(regions: Regions) -> Any:
         """Lists of any customers: those of other parts are not removed."""
