@@ -254,6 +254,18 @@ class Chains {
     });
   }
 
+  // Returns (parts, 1 + n): how many customers each part has, then these, route by route, the unserved ones last.
+  Out<i32> customers() const {
+    const size_t row = size_t(largest_) + 1;
+    std::vector<i32> out(chains_.size() * row, 0);
+    for (size_t i = 0; i < chains_.size(); ++i) {
+      const i32 count = chains_[i].chain.current.own_count;
+      out[i * row] = count;
+      std::copy_n(chains_[i].own().begin(), count, out.begin() + i * row + 1);
+    }
+    return array(std::move(out), {chains_.size(), row});
+  }
+
   // Make the solution of each chain from its parts again, and the best one from their best.
   void merge(Chains& parts, i32 threads) {
     nb::gil_scoped_release release;
@@ -432,6 +444,7 @@ NB_MODULE(_core, m) {
       .def("improve", &Chains::improve, "recipe"_a, "given"_a.none(), "temperature"_a, "start"_a, "stop"_a, "seed"_a,
            "iteration"_a, "threads"_a, "seconds"_a.none())
       .def("split", &Chains::split, "parts"_a, "seed"_a, "iteration"_a, "threads"_a)
+      .def("customers", &Chains::customers)
       .def("merge", &Chains::merge, "parts"_a, "threads"_a)
       .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a, "iteration"_a,
            "keep_best"_a, "always"_a, "threads"_a)

@@ -81,6 +81,7 @@ class ChainData {
     core.split(in, whole, key, regions, region, chain, own_.data(), work);
     in_.vehicles = Regions(in, whole.current, key, regions).vehicles(in, region, chain.current.routes);
   }
+  const std::vector<i32>& own() const { return own_; }
   Totals totals() const { return totals_of(record_of(chain), chain.current.own_count); }
 
   // Continue from the current solution of another chain of the same instance.

@@ -26,7 +26,7 @@ import numpy as np
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from ndsvrp.engine.base import Recipe
+from ndsvrp.engine.base import Recipe, Regions
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.problem import Problem
@@ -104,6 +104,18 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
         recipe = replace(recipe, regions=2 + iteration % 3)
         engine.improve(state, recipe, None, np.full((chains, steps), 0.02) * side, seed, iteration)
         seen += [everything(engine, state), state.stats().made]
+    recipe = Recipe(removals=min(fewest, 15), orders=5, regions=3)
+
+    def choose(regions: Regions) -> Any:
+        """Lists of any customers: those of other parts are not removed."""
+        counts, customers = (np.asarray(array.tolist()) for array in regions)
+        seen.append([row[:count].tolist() for row, count in zip(customers, counts, strict=True)])
+        lists = [[rng.permutation(fewest)[: recipe.removals] + 1 for _ in range(steps)] for _ in counts]
+        return np.array(lists, np.int32)
+
+    say(f"    {engine.name}: given, in regions")
+    engine.improve(state, recipe, choose, np.full((chains, steps), 0.05) * side, seed, 99)
+    seen += [everything(engine, state), state.stats().made]
     return seen
 
 

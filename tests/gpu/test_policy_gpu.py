@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from gpu.test_training_gpu import nobody_waits
+from ndsvrp.check import check
 from ndsvrp.engine import base
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import NdsWarning
@@ -144,6 +145,48 @@ def test_launches_do_not_wait() -> None:
     assert len(set(numbers.costs.tolist())) == 1, "all chains continue from the best"
     assert numbers.costs.tolist() == state.stats().costs.tolist()
     assert numbers.best_costs.min() <= first_numbers.best_costs.min()
+
+
+def test_regions() -> None:
+    """Windows in the graph are those of plain operations, and a search in regions does not wait either."""
+    from ndsvrp.engine.cuda import CudaEngine
+
+    problem, chains = generate("pcvrp", 90, seed=1)[0], 4
+    engine, policy = CudaEngine(), Policy(network(), "cuda")
+    state, coordinates = start(engine, [problem], np.zeros(chains, np.int32), 1, rounds=2), augmentations(problem, 4)
+    recipe, heat = base.Recipe(removals=6, orders=2, regions=3), np.broadcast_to(np.full((4, 1), 1e-3), (4, 16))
+    removed: list[torch.Tensor] = []
+
+    def iterate(i: int) -> None:
+        view = engine.view(state, on_device=True)
+
+        def choose(regions: base.Regions) -> torch.Tensor:
+            random = np.random.default_rng(i)
+            removed.append(policy(RuinRequest(problem, coordinates, view, 16, 6, random, regions=regions)))
+            if i == 1:
+                counts, customers = (part.clone() for part in regions)
+                numbers = policy._random_numbers(np.random.default_rng(i), 12, 16, 6)
+                static = policy._inputs
+                assert static is not None
+                with torch.no_grad():
+                    plain = policy.sampler._sample_in_regions(*numbers, static.nodes, view, counts, customers)
+                assert plain is not None and torch.equal(plain, removed[-1])
+                own = [set(row[:count].tolist()) for count, row in zip(counts, customers, strict=True)]
+                assert sorted(set().union(*own[:3])) == list(range(1, 91))
+            return removed[-1]
+
+        engine.improve(state, recipe, choose, heat, 1, i)
+        engine.improve(state, base.Recipe(rule="string", all_routes=True, regions=3), None, heat, 1, i)
+        engine.exchange(state, np.zeros(1), 1, i)
+
+    with pytest.warns(NdsWarning, match="no kernel selects customers for a network of this shape"):
+        iterate(1)
+    with nobody_waits():
+        iterate(2)
+    torch.cuda.synchronize()
+    assert not torch.equal(*removed)
+    assert state.stats().made == chains * 3 * 16
+    assert all(check(problem, engine.export(state, i)).feasible for i in range(chains))
 
 
 def test_captured_gradients() -> None:

@@ -84,8 +84,8 @@ def test_a_deadline_and_an_interruption_leave_whole_solutions(monkeypatch: pytes
     assert check(problem, cuda.export(state, 0, best=False)).feasible
 
 
-def test_given_removals_are_refused() -> None:
+def test_given_removals_are_a_function_of_the_parts() -> None:
     problem, cuda = random_problem(1, "cvrp", "none", customers=9), emulated()
     state = start(cuda, [problem], [0], 1, rounds=0)
-    with pytest.raises(EngineError, match="regions need a rule"):
+    with pytest.raises(EngineError, match="a function of the parts in regions, else an array"):
         cuda.improve(state, Recipe(removals=2, regions=2), np.array([[[1, 2]]], np.int32), np.zeros((1, 1)), 1, 1)

@@ -45,13 +45,20 @@ def merge(chain: Chain, parts: Sequence[Chain]) -> None:
         chain.best = [route for part in parts for route in part.best]
 
 
-def improve(chain: Chain, recipe: Recipe, temperatures: Sequence[float], seed: int, iteration: int, number: int) -> int:
-    """Make steps in each region; `number` is that of the chain. Return how many were accepted."""
+def improve(
+    chain: Chain, recipe: Recipe, temperatures: Sequence[float], seed: int, iteration: int, number: int,
+    given: Sequence[Sequence[Sequence[int]]] | None = None,
+) -> int:  # fmt: skip
+    """Make steps in each region; `number` is that of the chain. Return how many were accepted.
+
+    given: for each part and step the customers to remove, of which those of other parts are left out.
+    """
     parts = split(chain, recipe.regions, chain_key(seed, iteration, number))
     accepted = 0
     for i, part in enumerate(parts):
         if part.own:
             key = chain_key(seed, iteration, number * recipe.regions + i)
-            accepted += part.improve(recipe, None, temperatures, key)
+            lists = None if given is None else [[c for c in each if c in part.own] for each in given[i]]
+            accepted += part.improve(recipe, lists, temperatures, key)
     merge(chain, parts)
     return accepted

@@ -11,11 +11,11 @@ import pytest
 
 import ndsvrp
 from ndsvrp import EngineError, NdsError, Problem, Settings, Solution, check
-from ndsvrp.engine.base import Recipe
+from ndsvrp.engine.base import Recipe, Regions
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.search.start import start
 from parity.problems import SOURCES, VARIANTS, random_problem
-from parity.reference import Chain, Numbers
+from parity.reference import Chain, Numbers, chain_key
 from parity.reference_regions import improve, split
 
 RULES = ("string", "related", "random")
@@ -85,6 +85,37 @@ def test_a_long_trajectory(variant: str, source: str, limited: bool) -> None:
         improve(reference, recipe, [float(t) for t in heat[0] * Numbers(problem).per_unit], seed, iteration, 0)
         assert_same(state, 0, reference)
     assert check(problem, engine.export(state, 0)).feasible or limited
+
+
+@pytest.mark.parametrize(("variant", "source", "limited"), [
+    ("cvrp", "none", False), ("vrptw", "durations", False), ("pcvrp", "round", True), ("pcvrptw", "none", False),
+])  # fmt: skip
+def test_given_removals(variant: str, source: str, limited: bool) -> None:
+    """A function chooses for the parts. Customers of other parts in its lists are not removed."""
+    engine, seed, random = CpuEngine(), 3, np.random.default_rng(1)
+    problem = several_routes(2, variant, source, customers=30, vehicles=limited, layout="uniform", scale=1000.0)
+    state: Any = start(engine, [problem], [0, 0], seed, rounds=1)
+    references = [Chain(Numbers(problem)) for _ in range(2)]
+    for number, reference in enumerate(references):
+        reference.start(seed, number, 1, limited)
+    recipe, heat, used = Recipe(removals=12, orders=2, tails=20, regions=3), np.full((2, 9), problem.side() * 0.03), 0
+    for iteration in (1, 2):
+        parts = [p for i, each in enumerate(references) for p in split(each, 3, chain_key(seed, iteration, i))]
+        lists = np.argsort(random.random((6, 7, 30)), axis=-1)[..., :12].astype(np.int32) + 1
+        lists[:, 2, 5:] = 0
+
+        def choose(regions: Regions, parts: Any = parts, lists: Any = lists) -> Any:
+            assert [row[:count].tolist() for count, row in zip(*regions, strict=True)] == [p.own for p in parts]
+            return lists  # fewer than the nine asked for
+
+        engine.improve(state, recipe, choose, heat, seed, iteration)
+        assert state.made == 7 * sum(bool(part.own) for part in parts)
+        ticks = [float(t) for t in heat[0, :7] * Numbers(problem).per_unit]
+        for number, reference in enumerate(references):
+            given = lists[3 * number : 3 * number + 3].tolist()
+            used += improve(reference, recipe, ticks, seed, iteration, number, given)
+            assert_same(state, number, reference)
+    assert used > 0
 
 
 def test_parts_of_a_solution() -> None:
@@ -196,12 +227,12 @@ def test_what_is_refused() -> None:
         Settings(regions=0)
     with pytest.raises(NdsError, match="regions must be a whole number"):
         Settings(regions=2.0)  # type: ignore[arg-type]
-    with pytest.raises(NdsError, match=r"regions are for rules .* not for the ruin 'policy'"):
-        ndsvrp.solve(problem, iterations=1, ruin="policy", model="all", chains=2, regions=2, device="cpu")
-    with pytest.raises(NdsError, match=r"regions are for rules .* not for the ruin 'function'"):
+    with pytest.raises(NdsError, match=r"rule_steps are for the learned policy or a function, not .* 'string'"):
+        Settings(rule_steps=1)
+    with pytest.raises(NdsError, match=r"regions are for rules .* and for the ruin 'policy', not for a function"):
         ndsvrp.solve(problem, iterations=1, ruin=lambda request: None, chains=2, regions=2, device="cpu")
     engine = CpuEngine()
     state = start(engine, [problem], [0], 1, rounds=0)
     removed = np.array([[[1, 2]]], np.int32)
-    with pytest.raises(EngineError, match="regions need a rule"):
+    with pytest.raises(EngineError, match="a function of the parts in regions, else an array"):
         engine.improve(state, Recipe(removals=2, regions=2), removed, np.zeros((1, 1)), 1, 1)

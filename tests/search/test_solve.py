@@ -434,6 +434,24 @@ def test_chains_and_regions_by_size(
     assert chosen() == gpu
 
 
+def test_regions_beside_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four or more regions have the policy's steps and those of a rule; fewer are not worth it."""
+
+    def chosen(problem: Problem, **how: Any) -> tuple[int, int, int]:
+        settings = Solver(**how).plan(problem).settings
+        return settings.chains, settings.regions, settings.rule_steps
+
+    small, large = generate("vrptw", 500, seed=1)[0], generate("vrptw", 1000, seed=1)[0]
+    assert chosen(large, ruin="policy") == (8, 1, 0), "on a CPU the policy is for experiments"
+    monkeypatch.setattr(planning, "_has_gpu", lambda: True)
+    assert (chosen(small), chosen(large)) == ((128, 1, 0), (128, 4, 400))
+    assert chosen(large, ruin="policy", model="all") == (128, 4, 400)
+    assert chosen(large, chains=16) == chosen(large, chains=16, ruin="policy") == (16, 1, 0)
+    assert chosen(large, ruin="policy", rule_steps=7, regions=8) == (128, 8, 7)
+    assert chosen(large, model=lambda request: None) == (128, 1, 0), "own ruins choose for whole solutions"
+    assert chosen(large, ruin="policy", preset="paper") == (8, 1, 0)
+
+
 def test_large_problems_start_from_savings() -> None:
     small, large = (generate("cvrp", n, seed=1)[0] for n in (2400, 2500))
     assert (Settings.start_savings, Settings.hot) == (False, 0.1)

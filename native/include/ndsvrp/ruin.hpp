@@ -114,11 +114,11 @@ NDS_FN i32 listed(const i32* given, i32 most) {
   return most;
 }
 
-// Remove those of the nearest customers that belong to the part, until there are so many.
-NDS_FN void take_own(Removal& out, const i32* near, i32 removals, auto lanes) {
-  for (i32 begin = 0; begin < out.in.near_count && out.count < removals; begin += lanes.W) {
+// Remove those of a list that belong to the part, until there are so many.
+NDS_FN void take_own(Removal& out, const i32* customers, i32 length, i32 removals, auto lanes) {
+  for (i32 begin = 0; begin < length && out.count < removals; begin += lanes.W) {
     const i32 i = begin + lanes.lane;
-    const i32 c = i < out.in.near_count ? near[i] : 0;
+    const i32 c = i < length ? customers[i] : 0;
     const bool own = c > 0 && out.s.route_of[c] != kElsewhere;
     const u32 all = lanes.ballot(own);
     const i32 place = out.count + lanes.count_below(all);
@@ -136,7 +136,7 @@ NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, auto lanes)
   const i32* near = out.in.near + i64(seed) * out.in.near_count;
   take_all(out, &seed, 1, lanes);
   if (out.s.own) {
-    take_own(out, near, removals, lanes);
+    take_own(out, near, out.in.near_count, removals, lanes);
   } else {
     take_all(out, near, least(removals - 1, out.in.near_count), lanes);
   }
@@ -159,7 +159,9 @@ NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Re
                 Random& random, auto lanes) {
   Removal out{in, s, work};
   const i32 removals = least(recipe.removals, customers_of(in, s));
-  if (recipe.rule == kGiven) {
+  if (recipe.rule == kGiven && s.own) {
+    take_own(out, given, recipe.removals, removals, lanes);
+  } else if (recipe.rule == kGiven) {
     take_all(out, given, listed(given, removals), lanes);
   } else if (recipe.rule == kRelated) {
     ruin_related(out, removals, random, lanes);

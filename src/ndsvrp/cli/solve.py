@@ -318,7 +318,8 @@ def plan_line(plan: Plan, request: Request, model: str | None = None, together: 
             where += f" (--chains {cores} would use all {cores} cores)"
     elif not has_compiled():
         where += "; kernels are compiled first, once: that takes some seconds"
-    parts = [named("solver", plan.solver), f"ruin {plan.settings.ruin}", named("device", plan.device), where]
+    ruin = f"ruin {plan.settings.ruin}" + (" and string" if plan.settings.rule_steps > 0 else "")
+    parts = [named("solver", plan.solver), ruin, named("device", plan.device), where]
     if model is not None:
         parts.insert(2, named("model", model))
     return ", ".join(parts)

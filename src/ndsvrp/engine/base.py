@@ -51,6 +51,19 @@ class View(NamedTuple):
     route: Array
 
 
+class Regions(NamedTuple):
+    """The parts of the current solutions, while `Engine.improve` works in regions. Arrays or tensors, int32.
+
+    Parts `c * regions` … are those of chain c.
+    """
+
+    counts: Array  #: (parts,) customers that each part has
+    customers: Array  #: (parts, N) route by route, the unserved ones last; without meaning from `counts` on
+
+
+Removals: TypeAlias = Array | Callable[[Regions], Array] | None
+
+
 class ChainStats(NamedTuple):
     """Numbers of all chains after an engine call. Costs are in units of the problem.
 
@@ -121,7 +134,7 @@ class EngineOf(Protocol[S]):
         """Return the current solutions, for a policy; `on_device`: as one tensor (3, chains, N+1), if it is a GPU."""
 
     def improve(
-        self, state: S, recipe: Recipe, removed: Array | None, temperature: Floats, seed: int, iteration: int, *,
+        self, state: S, recipe: Recipe, removed: Removals, temperature: Floats, seed: int, iteration: int, *,
         deadline: float | None = None,
     ) -> None:  # fmt: skip
         """Make K steps in sequence per chain, accepted by annealing; `ChainStats.made` counts them.
@@ -130,7 +143,8 @@ class EngineOf(Protocol[S]):
         `c * regions + i`.
 
         removed: (chains, K, M) customers to remove, or None if the recipe has a rule. Zeros at the end of a list of M
-        stand for none: it is shorter.
+        stand for none: it is shorter. With regions and without a rule: a function of the parts that returns
+        (parts, up to K, M). Customers of other parts in a list are not removed.
         temperature: (chains, K) float64, in units of the problem. If all steps of a chain have the same one, pass what
         `np.broadcast_to` returns: then a GPU is sent one number per chain.
         """

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import ndsvrp._core as _core
 from ndsvrp.engine import shared
-from ndsvrp.engine.base import ChainStats, Floats, Init, Ints, Recipe, View
+from ndsvrp.engine.base import ChainStats, Floats, Init, Ints, Recipe, Regions, Removals, View
 from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
@@ -93,18 +93,24 @@ class CpuEngine:
         return View(*state.chains.view())
 
     def improve(
-        self, state: CpuState, recipe: Recipe, removed: Ints | None, temperature: Floats, seed: int, iteration: int, *,
+        self, state: CpuState, recipe: Recipe, removed: Removals, temperature: Floats, seed: int, iteration: int, *,
         deadline: float | None = None,
     ) -> None:  # fmt: skip
-        given = shared.given_removals(state, recipe, removed, temperature.shape[1], self.neighbours)
-        in_ticks = np.ascontiguousarray(temperature * state.per_unit[:, None])
+        shared.check_removal(recipe, removed, self.neighbours)
         native, steps, begin = shared.native_recipe(recipe), temperature.shape[1], 0
         state.made, regions = 0, recipe.regions
         customers = sum(state.problems[index].customers for index in state.problem_of)
         if deadline is not None and deadline - time.perf_counter() < SPLIT * customers * regions:
+            if callable(removed):
+                return
             regions = 1  # too late to split: whole solutions are improved for the rest of the time
         with _split(state, regions, seed, iteration, self.threads) as chains:
-            in_ticks = np.repeat(in_ticks, regions, axis=0)
+            if callable(removed):
+                own = chains.customers()
+                removed = np.asarray(removed(Regions(own[:, 0], own[:, 1:])))
+                steps = min(steps, removed.shape[1])
+            given = shared.given_removals(state, recipe, removed, steps)
+            in_ticks = np.repeat(temperature[:, :steps] * state.per_unit[:, None], regions, axis=0)
             while begin < steps:  # in slices, so that Ctrl-C is noticed
                 end = min(steps, begin + (max(1, int(SLICE / self._pace)) if self._pace > 0 else 1))
                 now = time.perf_counter()
@@ -120,7 +126,8 @@ class CpuEngine:
         self, state: CpuState, recipe: Recipe, removed: Ints | None, rollouts: int, seed: int, iteration: int,
         keep_best: bool, *, always: bool = False,
     ) -> Floats:  # fmt: skip
-        given = shared.given_removals(state, recipe, removed, rollouts, self.neighbours)
+        shared.check_removal(recipe, removed, self.neighbours)
+        given = shared.given_removals(state, recipe, removed, rollouts)
         native = shared.native_recipe(recipe)
         deltas = state.chains.evaluate(native, given, rollouts, seed, iteration, keep_best, always, self.threads)
         return np.asarray(deltas / state.per_unit[:, None])

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.engine import placement, shared
-from ndsvrp.engine.base import Floats, Init, Ints, Recipe, View
+from ndsvrp.engine.base import Floats, Init, Ints, Recipe, Regions, View
 from ndsvrp.engine.cuda_state import OWN_HEAD, WORDS, CudaState, Group, Parts, block_of_records
 from ndsvrp.engine.device import Device, Macros, macros_of, room_for
 from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape
@@ -26,6 +26,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
+WORKSPACES = 2  # kept at a time: an iteration may make steps of two kinds
 LAUNCH = 4096  # customers reinserted per chain and launch if there is a deadline, so that Ctrl-C is noticed
 
 
@@ -149,14 +150,17 @@ class CudaEngine:
         self, state: CudaState, recipe: Recipe, removed: Any, temperature: Any, seed: int, iteration: int, *,
         deadline: float | None = None,
     ) -> None:  # fmt: skip
-        in_ticks = self._in_ticks(state, temperature)
-        steps = int(in_ticks.shape[1])
-        given = self._given(state, recipe, removed, steps)
-        stop_at, share = 0, max(1, steps)
-        if deadline is not None:
-            stop_at, share = self._device_time(deadline), max(1, LAUNCH // recipe.removals)
+        shared.check_removal(recipe, removed, self.neighbours)
+        stop_at = 0 if deadline is None else self._device_time(deadline)
         before: list[Callable[[], None]] = []  # at most two launches are under way, so that Ctrl-C is noticed
         with self._split(state, recipe, seed, iteration) as groups:
+            if callable(removed):
+                removed = removed(self._regions(state, groups))
+                temperature = temperature[:, : removed.shape[1]]
+            in_ticks = self._in_ticks(state, temperature)
+            steps = int(in_ticks.shape[1])
+            given = self._given(state, recipe, removed, steps)
+            share = max(1, steps if deadline is None else LAUNCH // recipe.removals)
             heat = [_rows(group, state, in_ticks) for group in state.groups]
             if recipe.regions > 1:
                 heat = [rows.repeat_interleave(recipe.regions, 0) for rows in heat]
@@ -202,19 +206,32 @@ class CudaEngine:
                     parts.records, parts.own, parts.made, group.made,
                 )  # fmt: skip
 
+    def _regions(self, state: CudaState, groups: Sequence[Any]) -> Regions:
+        """Return the customers of all parts, in the order of the batch."""
+        own = groups[0].own
+        if len(groups) > 1:
+            total = sum(len(parts.members) for parts in groups)
+            own = own.new_zeros((total, max(parts.own.shape[1] for parts in groups)))
+            for parts in groups:
+                own[parts.number.long(), : parts.own.shape[1]] = parts.own
+        return Regions(own[:, 0], own[:, OWN_HEAD:])
+
     def _parts(self, group: Group, regions: int) -> Parts:
         """Return chains for the parts of the solutions of a group."""
         if regions not in group.parts:
             torch, shape, count = self.device.torch, group.shape, len(group.members) * regions
             numbers = torch.as_tensor(np.arange(regions, dtype=np.int32), device="cuda")
+
+            def parts_of(chains: Any) -> Any:
+                return (chains[:, None] * regions + numbers).flatten().contiguous()
+
             own, memory = self._allocate(
                 shape, count,
                 lambda: torch.zeros((count, OWN_HEAD + shape.customers), dtype=torch.int32, device="cuda"),
             )  # fmt: skip
             group.parts[regions] = Parts(
                 shape, np.arange(count, dtype=np.int32), group.instances,
-                group.problem_of.repeat_interleave(regions), group.number.repeat_interleave(regions),
-                (group.key[:, None] * regions + numbers).flatten().contiguous(), memory,
+                group.problem_of.repeat_interleave(regions), parts_of(group.number), parts_of(group.key), memory,
                 torch.zeros((count, WORDS), dtype=torch.int64, device="cuda"),
                 torch.zeros(count, dtype=torch.int32, device="cuda"), plans=group.plans, own=own,
             )  # fmt: skip
@@ -251,6 +268,7 @@ class CudaEngine:
         keep_best: bool, *, always: bool = False,
     ) -> Any:  # fmt: skip
         torch = self.device.torch
+        shared.check_removal(recipe, removed, self.neighbours)
         given = self._given(state, recipe, removed, rollouts)
         deltas = torch.empty((len(state.problem_of), rollouts), dtype=torch.int64, device="cuda")
         state.changed()
@@ -293,10 +311,9 @@ class CudaEngine:
     def _given(self, state: CudaState, recipe: Recipe, removed: Any, rollouts: int) -> Any:
         torch = self.device.torch
         if isinstance(removed, torch.Tensor):
-            shared.check_removal(recipe, removed, self.neighbours)
             shared.check_shape(state, recipe, tuple(removed.shape), rollouts)
             return removed.to(device=state.per_unit.device, dtype=torch.int32).contiguous()
-        checked = shared.given_removals(state, recipe, removed, rollouts, self.neighbours)
+        checked = shared.given_removals(state, recipe, removed, rollouts)
         return None if checked is None else torch.as_tensor(checked, device="cuda")
 
     def _in_ticks(self, state: CudaState, temperature: Any) -> Any:
@@ -328,9 +345,11 @@ class CudaEngine:
         torch = self.device.torch
         if layout.near_drafts:
             return None
-        need = layout.workspace * blocks
-        if group.workspace is None or group.workspace[0] != (layout, blocks):
-            group.workspace = None
+        need, kept = layout.workspace * blocks, group.workspaces
+        memory = kept.pop((layout, blocks), None)
+        if memory is None:
+            while len(kept) >= WORKSPACES:
+                del kept[next(iter(kept))]
             try:
                 memory = torch.zeros(need, dtype=torch.uint8, device="cuda")
             except torch.cuda.OutOfMemoryError:
@@ -339,8 +358,8 @@ class CudaEngine:
                     f"working memory of {need / 2**30:.1f} GiB for {blocks} chains at a time does not fit into the "
                     f"{free:.1f} GiB of GPU memory that are free: {fit} would fit"
                 ) from None
-            group.workspace = ((layout, blocks), memory)
-        return group.workspace[1]
+        kept[layout, blocks] = memory  # in the order of their last use
+        return memory
 
     def _launch_steps(
         self, kernel: Any, group: Group, recipe: Recipe, layout: Layout, blocks: int, *arguments: Any

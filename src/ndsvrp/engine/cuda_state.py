@@ -35,7 +35,7 @@ class Group:
     records: Any  #: (m, WORDS) int64: of each a `RECORD`
     made: Any  #: (m,) int32 steps of the last `improve`; -1 for good if one ran out of memory
     plans: dict[Any, Any] = field(default_factory=dict)
-    workspace: Any = None
+    workspaces: dict[Any, Any] = field(default_factory=dict)  #: by layout and blocks, the last ones used
     parts: dict[int, "Parts"] = field(default_factory=dict)  #: by number of regions
 
 

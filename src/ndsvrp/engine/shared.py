@@ -62,16 +62,15 @@ def numbers_of_parts(numbers: npt.NDArray[Any], regions: int) -> npt.NDArray[Any
     return (numbers[:, None] * regions + np.arange(regions)).ravel().astype(numbers.dtype)
 
 
-def given_removals(state: State, recipe: Recipe, removed: Ints | None, rollouts: int, neighbours: int) -> Ints | None:
+def given_removals(state: State, recipe: Recipe, removed: Ints | None, rollouts: int) -> Ints | None:
     """Check the customers to remove and return them; None if the recipe has a rule."""
-    check_removal(recipe, removed, neighbours)
     if removed is None:
         return None
     removed = np.asarray(removed)
     if removed.dtype.kind not in "iu":
         raise EngineError(f"customers to remove must be whole numbers, got {removed.dtype}")
     check_shape(state, recipe, removed.shape, rollouts)
-    sizes = np.array([state.problems[i].customers for i in state.problem_of])
+    sizes = np.repeat([state.problems[i].customers for i in state.problem_of], recipe.regions)
     ordered, listed = np.sort(removed, axis=-1), removed != 0
     misplaced = not np.all(listed[..., 0]) or np.any(listed[..., 1:] > listed[..., :-1])
     if misplaced or np.any(ordered[..., 0] < 0) or np.any(ordered[..., -1] > sizes[:, None]):
@@ -85,15 +84,15 @@ def check_removal(recipe: Recipe, removed: object | None, neighbours: int) -> No
     """Check that the recipe has either a rule or customers, and that neighbour lists are long enough."""
     if (removed is None) == (recipe.rule is None):
         raise EngineError("a recipe needs either a rule or the customers to remove")
-    if recipe.regions > 1 and recipe.rule is None:
-        raise EngineError("regions need a rule: customers to remove were given")
+    if recipe.rule is None and callable(removed) != (recipe.regions > 1):
+        raise EngineError("customers to remove are a function of the parts in regions, else an array")
     if recipe.rule == "related" and recipe.removals > neighbours + 1:
         raise EngineError(f"related removal reaches {neighbours + 1} customers, not {recipe.removals}")
 
 
 def check_shape(state: State, recipe: Recipe, shape: tuple[int, ...], rollouts: int) -> None:
-    """Check that the customers to remove are (chains, K, M)."""
-    expected = (len(state.problem_of), rollouts, recipe.removals)
+    """Check that the customers to remove are (chains, K, M), or (parts, K, M) in regions."""
+    expected = (len(state.problem_of) * recipe.regions, rollouts, recipe.removals)
     if tuple(shape) != expected:
         raise EngineError(f"customers to remove have shape {tuple(shape)}, expected {expected}")
 

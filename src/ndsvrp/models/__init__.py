@@ -37,6 +37,7 @@ class Model:
 
     on_device = True
     batched = True
+    in_regions = True
 
     def __call__(self, request: RuinRequest) -> Any:
         """Return the customers that the policy chooses."""

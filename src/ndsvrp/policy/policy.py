@@ -14,6 +14,7 @@ from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import Sampler
+from ndsvrp.policy.windows import Divided
 from ndsvrp.ruin import RuinRequest
 
 BYTES_PER_CHANNEL = 40  # of GPU memory, per node and channel of the network; measured: 35 for 128 x 2001 nodes
@@ -34,28 +35,38 @@ class Policy:
 
     on_device = True
     batched = True
+    in_regions = True
 
     def __call__(self, request: RuinRequest) -> Any:
-        """Return (chains, K, M) int32 customers in insertion order; (chains, 0, M) after the deadline.
+        """Return (chains, K, M) int32 customers in insertion order, or (parts, K, M); none after the deadline.
 
         The result is a tensor on the GPU if the view is one, else an array.
         """
         began = self._mark()
-        inputs = self._static(request).showing(request.view)
-        shape = len(inputs.nodes), request.rollouts, request.removals
+        static = self._static(request)
+        shape = request.rows, request.rollouts, request.removals
         numbers = self._random_numbers(request.random, *shape)
         fits = True
         try:
-            removed = self.sampler.customers(inputs, numbers, threads=request.threads, deadline=request.deadline)
+            removed = self._sample(static, request, numbers)
         except torch.cuda.OutOfMemoryError:
             fits = False
         if not fits:  # outside of `except`, where the traceback would keep tensors alive
-            raise self._too_many(*inputs.nodes.shape[:2])
+            raise self._too_many(len(static.nodes), static.nodes.shape[1])
         if removed is None:
             return np.empty((shape[0], 0, shape[2]), np.int32)
         if began is not None:
             self._marks.append((began, self._mark()))
         return removed if isinstance(request.view[0], torch.Tensor) else removed.cpu().numpy()
+
+    def _sample(self, static: Inputs, request: RuinRequest, numbers: RandomNumbers) -> torch.Tensor | None:
+        how: dict[str, Any] = {"threads": request.threads, "deadline": request.deadline}
+        if request.regions is None:
+            return self.sampler.customers(static.showing(request.view), numbers, **how)
+        view = request.view
+        shown = view if isinstance(view, torch.Tensor) else torch.from_numpy(np.stack(view)).to(self.device)
+        counts, customers = (torch.as_tensor(array, device=self.device) for array in request.regions)
+        return self.sampler.customers_in_regions(Divided(static.nodes, shown, counts, customers), numbers, **how)
 
     def _too_many(self, chains: int, nodes: int) -> EngineError:
         torch.cuda.empty_cache()

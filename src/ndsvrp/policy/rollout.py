@@ -21,6 +21,7 @@ from ndsvrp.policy.inputs import Inputs
 from ndsvrp.policy.kernels import kernels_for
 from ndsvrp.policy.network import Network, pick
 from ndsvrp.policy.random_numbers import RandomNumbers
+from ndsvrp.policy.windows import Divided, Windows, windows
 
 PART = 20_000  # rollouts x customers of a part of the batch: what fits into the caches of a core
 
@@ -42,6 +43,7 @@ class Sampler:
     def __init__(self, network: Network) -> None:
         self.network = network
         self._graphs = GraphCache(self._sample)
+        self._graphs_in_regions = GraphCache(self._sample_in_regions)
 
     def __call__(
         self, inputs: Inputs, numbers: RandomNumbers, *, threads: int = 1, deadline: float | None = None
@@ -58,6 +60,21 @@ class Sampler:
         """Sample rollouts, and return only the removed customers, (B, K, M) int32 as engines take them."""
         rollouts = self._roll_out(inputs, numbers, threads, deadline)
         return None if rollouts is None else rollouts.removed.to(torch.int32, copy=True)
+
+    def customers_in_regions(
+        self, divided: Divided, numbers: RandomNumbers, *, threads: int = 1, deadline: float | None = None
+    ) -> Tensor | None:
+        """Sample rollouts for the parts of solutions, as `customers` does for whole ones."""
+        if divided.nodes.device.type != "cpu":
+            return None if _is_over(deadline) else self._graphs_in_regions(*numbers, *divided).clone()
+        shown = windows(divided, _shift(numbers.uniforms))
+        removed = self.customers(shown.inputs, numbers, threads=threads, deadline=deadline)
+        return None if removed is None else _named(shown, removed)
+
+    def _sample_in_regions(self, seeds: Tensor, uniforms: Tensor, *tensors: Tensor) -> Tensor | None:
+        shown = windows(Divided(*tensors), _shift(uniforms))
+        rollouts = self._sample(seeds, uniforms, *shown.inputs.tensors())
+        return None if rollouts is None else _named(shown, rollouts.removed)
 
     def _roll_out(
         self, inputs: Inputs, numbers: RandomNumbers, threads: int, deadline: float | None
@@ -104,6 +121,16 @@ class Sampler:
                     parts = list(pool.map(part, begins))
         whole = [found for found in parts if found is not None]
         return Rollouts(*map(torch.cat, zip(*whole, strict=True))) if len(whole) == len(parts) else None
+
+
+def _shift(uniforms: Tensor) -> Tensor:
+    """Return what places the windows: the number of the last selection, as one more would have to be sent to a GPU."""
+    return uniforms[:, -1, -1]
+
+
+def _named(shown: Windows, removed: Tensor) -> Tensor:
+    """Return the customers of a window as those of the problem, int32."""
+    return shown.nodes.gather(1, removed.to(torch.int64).flatten(1)).view(removed.shape).to(torch.int32)
 
 
 @contextmanager

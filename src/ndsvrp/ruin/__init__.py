@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.engine.base import Ints, View
+from ndsvrp.engine.base import Ints, Regions, View
 from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 
@@ -37,8 +37,17 @@ class RuinRequest:
     """All problems of the search, which have the same size: more than one only for a `batched` ruin. Each has the same
     number of chains; those of the first problem come first."""
 
+    regions: Regions | None = None
+    """The parts of the solutions, if the search works in regions: (parts, K, M) customers are wanted. Only for a ruin
+    with an attribute `in_regions` that is True."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "problems", self.problems or (self.problem,))
+
+    @property
+    def rows(self) -> int:
+        """For how many solutions, or parts of them, customers are wanted."""
+        return len(self.coordinates) if self.regions is None else len(self.regions.counts)
 
 
 @runtime_checkable
@@ -85,7 +94,7 @@ def checked_answer(answer: Any, request: RuinRequest) -> Ints:
             answer = np.array(answer)
         except ValueError:  # of rows of different lengths
             answer = np.array(None)
-    chains, most, removals = len(request.coordinates), request.rollouts, request.removals
+    chains, most, removals = request.rows, request.rollouts, request.removals
     shape = tuple(answer.shape)
     if len(shape) != 3 or (shape[0], shape[2]) != (chains, removals) or shape[1] > most:
         raise NdsError(f"a ruin must return customers of shape ({chains}, up to {most}, {removals}), got {shape}")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ndsvrp.check import check
-from ndsvrp.engine.base import ChainStats, Engine, Init, Ints, Recipe, State
+from ndsvrp.engine.base import ChainStats, Engine, Floats, Init, Ints, Recipe, Regions, Removals, State
+from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest, checked_answer
 from ndsvrp.search.augment import augmentations
@@ -22,6 +23,7 @@ from ndsvrp.solution import Solution
 
 START_SHARE = 0.1  # largest share of the time limit for improving the start
 CONSTRUCT = 4e-8  # seconds per square of customers, below which first solutions come from savings
+BY_RULE = 1 << 32  # added to the iteration for steps by a rule, so that they draw other random numbers
 REHEARSAL = 3600.0  # seconds: longer than any rehearsal
 
 
@@ -54,6 +56,9 @@ class Search:
         self._control = Control(self.callback, self.stop)
         self._pipeline = Pipeline(self.budget, self.ruin, self.engine.runs_ahead)
         self._recipe = self.settings.recipe(self.problems[0].customers, by_rule=self.ruin is None)
+        if self.settings.regions > 1 and self.ruin is not None and not getattr(self.ruin, "in_regions", False):
+            raise NdsError("this ruin chooses customers of whole solutions: regions must be 1")
+        self._rule_recipe = self.settings.rule_recipe(self.problems[0].customers)
         optional = all(may_ignore_fleet(problem) for problem in self.problems)
         self._ignores_fleet = self.settings.free_fleet > 0 and self.init is None and optional
         self._within: list[tuple[float, Solution]] = []  # while it is ignored: the best that keep the limit
@@ -114,11 +119,17 @@ class Search:
                 state = self._limit_fleet()
             temperatures = np.array([cool(used) for cool in cooling])  # lines 2 and 15
             removed = self._removals(state, recipe)
-            rollouts = settings.rollouts if removed is None else removed.shape[1]
-            steps = np.broadcast_to(np.repeat(temperatures, chains)[:, None], (len(state.problem_of), rollouts))
+            each = np.repeat(temperatures, chains)
+            rollouts = settings.rollouts if removed is None or callable(removed) else removed.shape[1]
             engine.improve(  # line 6
-                state, recipe, removed, steps, self.seed, self.iteration, deadline=self.budget.deadline
-            )
+                state, recipe, removed, _steps(each, rollouts), self.seed, self.iteration,
+                deadline=self.budget.deadline,
+            )  # fmt: skip
+            if settings.rule_steps > 0:
+                engine.improve(
+                    state, self._rule_recipe, None, _steps(each, settings.rule_steps), self.seed,
+                    BY_RULE + self.iteration, deadline=self.budget.deadline,
+                )  # fmt: skip
             engine.exchange(state, temperatures * settings.threshold, self.seed, self.iteration)  # lines 7 to 14
             stopped = self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
         self._pipeline.finish(self._report)
@@ -166,16 +177,23 @@ class Search:
         """Return the seconds since the start, an equal share for each problem."""
         return self.budget.elapsed() / len(self.problems)
 
-    def _removals(self, state: State, recipe: Recipe) -> Ints | None:
-        if self.ruin is None:
+    def _removals(self, state: State, recipe: Recipe) -> Removals:
+        """Return the customers to remove, or, in regions, a function that chooses them for the parts."""
+        ruin = self.ruin
+        if ruin is None:
             return None
-        view = self.engine.view(state, on_device=self.ruin.on_device)
+        view = self.engine.view(state, on_device=ruin.on_device)
         request = RuinRequest(
             self.problems[0], self._coordinates, view, self.settings.rollouts, recipe.removals,
             np.random.default_rng((self.seed, self.iteration, 0)), self.threads, self.budget.deadline,
             tuple(self.problems),
         )  # fmt: skip
-        return checked_answer(self.ruin(request), request)
+
+        def choose(regions: Regions | None) -> Ints:
+            asked = replace(request, regions=regions)
+            return checked_answer(ruin(asked), asked)
+
+        return choose(None) if self.settings.regions == 1 else choose
 
     def _report(self, launched: Launched, stats: ChainStats) -> str | None:
         """Record an iteration, call the callback, and return why budget or user end the search, if they do.
@@ -195,8 +213,20 @@ class Search:
     def _note(self, launched: Launched, stats: ChainStats) -> Ints:
         """Count reconstructions and extend the traces. Return the best chain of each problem."""
         if launched.iteration > 0:
-            self.reconstructions += stats.made * self.settings.orders
+            self.reconstructions += self._reconstructions(stats.made)
         return self._trace(launched.iteration, stats)
+
+    def _reconstructions(self, made: int) -> int:
+        """Return the reconstructions of an iteration from the steps of its last `improve`.
+
+        Steps by a rule come last: if there were any, all others had been made. If time was up before, they are not
+        counted.
+        """
+        settings = self.settings
+        if settings.rule_steps == 0:
+            return made * settings.orders
+        others = len(self.problems) * settings.chains * settings.rollouts * settings.orders
+        return made + (others if made > 0 else 0)
 
     def _trace(self, iteration: int, stats: ChainStats) -> Ints:
         best = self._best_chains(stats)
@@ -212,3 +242,8 @@ class Search:
         """Return (problems,) the chain with the best solution of each problem."""
         costs = stats.best_costs.reshape(len(self.problems), -1)
         return np.asarray(np.argmin(costs, axis=1) + np.arange(len(costs)) * costs.shape[1], np.int32)
+
+
+def _steps(temperatures: Floats, count: int) -> Floats:
+    """Return (chains, K) float64: the temperature of each step, the same for all steps of a chain."""
+    return np.broadcast_to(temperatures[:, None], (len(temperatures), count))

@@ -119,8 +119,9 @@ def plan(problem: Problem, request: Request, together: int = 1, *, has_gpu: Call
         changes["ruin"] = _pick("ruin", ruin, RUINS) if isinstance(ruin, str) else "function"
     if request.chains is not None:
         changes["chains"] = request.chains
-    if request.chains is not None or ruin not in (None, *RULES):  # regions are for rules, and divide the chains
-        changes.setdefault("regions", 1)
+    is_own = ruin not in (None, *RUINS) or not isinstance(request.model, str | Path | None)
+    if request.chains is not None or is_own:  # regions divide the chains, and own ruins choose for whole solutions
+        changes = {"regions": 1, "rule_steps": 0, **changes}
     settings = replace(base, **changes)
     if request.threads is not None:
         require_whole("threads", request.threads)

@@ -30,10 +30,15 @@ class Settings:
     )
     regions: int = documented(
         1,
-        "Chains that improve one solution together, each in a region of its own; a divisor of chains. For rules and "
-        "large problems.",
+        "Chains that improve one solution together, each in a region of its own; a divisor of chains. For large "
+        "problems, with rules and with the learned policy.",
     )
     rollouts: int = documented(200, "K: ruin and recreate steps per chain and iteration, in sequence.")
+    rule_steps: int = documented(
+        0,
+        "Steps per chain and iteration by string removal, as SISRs makes them, after the K steps of the learned policy "
+        "or of your own function.",
+    )
     removals: int = documented(
         15, "M: customers removed by one ruin, or all if there are fewer; string removal uses string_average instead."
     )
@@ -86,20 +91,28 @@ class Settings:
         shared |= {"removals": min(self.removals, customers), "all_routes": self.scope == "all"}
         return Recipe(rule=self.ruin if by_rule else None, **shared)  # type: ignore[arg-type]
 
+    def rule_recipe(self, customers: int) -> Recipe:
+        """Return what an engine needs for `rule_steps`."""
+        by_sisr = {"rule": "string", "orders": 1, "sorted_orders": True, "all_routes": True, "blink": sisr().blink}
+        return replace(self.recipe(customers, by_rule=False), **by_sisr)  # type: ignore[arg-type]
+
     def __post_init__(self) -> None:
         require_record(self, RANGES)
         if not 0 < self.cold <= self.hot < float("inf"):
             raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
         if self.chains % self.regions:
             raise NdsError(f"chains must be a multiple of regions, got {self.chains} and {self.regions}")
-        if self.regions > 1 and self.ruin not in RULES:
-            raise NdsError(f"regions are for rules ({', '.join(RULES)}), not for the ruin '{self.ruin}'")
+        if self.regions > 1 and self.ruin == "function":
+            raise NdsError(f"regions are for rules ({', '.join(RULES)}) and for the ruin 'policy', not for a function")
+        if self.rule_steps > 0 and self.ruin in RULES:
+            raise NdsError(f"rule_steps are for the learned policy or a function, not for the ruin '{self.ruin}'")
 
 
 RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
-    "rollouts": (1, 2**20), "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
+    "rollouts": (1, 2**20), "rule_steps": (0, 2**20),
+    "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
     "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
     "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
@@ -135,6 +148,8 @@ LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter route
 REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most; not by the number of cores, which must not change results
 LARGE = 2500  # customers from which savings are a better start than one route per customer
+POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
+RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
 GPU_CHAINS = 128  # one thread block each: about as many as large GPUs have multiprocessors
 
 
@@ -154,11 +169,13 @@ def hybrid(problem: Problem) -> Settings:
 
 
 def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
-    """Return the settings with as many chains as a GPU takes, and with exchanges of tails beside a learned policy."""
-    if is_learned:
-        return replace(settings, chains=GPU_CHAINS, **TAILS)
-    regions = min(_regions(problem), GPU_CHAINS) if settings.regions > 1 else 1
+    """Return the settings with as many chains as a GPU takes, and with what a learned policy needs beside it."""
+    regions = min(_regions(problem), GPU_CHAINS)
     regions = 1 << (regions.bit_length() - 1)  # divides the chains
+    if is_learned:
+        settings = replace(settings, ruin="policy", chains=GPU_CHAINS, **TAILS)
+        return settings if regions < POLICY_REGIONS else replace(settings, regions=regions, rule_steps=RULE_STEPS)
+    regions = regions if settings.regions > 1 else 1
     # Savings are computed on a CPU only, and any other start needs the usual temperature.
     return replace(settings, chains=GPU_CHAINS, regions=regions, start_savings=False, hot=Settings.hot)
 
