@@ -109,6 +109,7 @@ def test_html() -> None:
     assert {tag for tag, _ in Cells(to_html([hostile])).tags}.isdisjoint({"script", "img"})
 
 
+@pytest.mark.slow
 def test_pages_are_self_contained_and_have_pictures() -> None:
     rows = [entry | {"solver": f"{entry['solver']}{ODD}$x$"} for entry in TRACED]
     rows += [entry | {"customers": 200, "instance": "big", "trace": []} for entry in rows[:1]]
@@ -144,6 +145,7 @@ def test_a_solver_has_one_colour_in_all_pictures(monkeypatch: pytest.MonkeyPatch
     assert {line.label: line.colour for line in sizes} == {"b": b}
 
 
+@pytest.mark.slow
 def test_pictures_as_files(tmp_path: Path) -> None:
     rows = [*TRACED, *(entry | {"set": "x"} for entry in TRACED)]
     files = make_report(rows).write_pictures(tmp_path)

@@ -297,6 +297,7 @@ def test_hostile_torch_files(put, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert refusal(tmp_path / "cut.pt")
 
 
+@pytest.mark.slow
 def test_torch_archives_are_measured_before_they_are_unpacked(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     buffer = io.BytesIO()

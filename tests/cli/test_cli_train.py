@@ -112,6 +112,7 @@ def test_quiet(nds: Any, run_file: Path, tmp_path: Path) -> None:
     assert answer.stderr == ""
 
 
+@pytest.mark.slow
 def test_folder_by_default(nds: Any, run_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert nds("train", "tiny.toml", "--threads", 1, "-q").stdout == "out/tiny/checkpoint-000000008\n"

@@ -286,7 +286,8 @@ def test_a_ruin_states_all_of_its_capabilities() -> None:
         def __call__(self, request: RuinRequest) -> np.ndarray:
             raise AssertionError
 
-    with pytest.raises(NdsError, match="a ruin with batched needs all of on_device, batched, expected_seconds"):
+    needed = "a ruin with batched needs all of on_device, batched, in_regions, expected_seconds"
+    with pytest.raises(NdsError, match=needed):
         solve(uniform(9), iterations=1, ruin=Partial())
 
 

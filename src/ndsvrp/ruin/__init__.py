@@ -17,7 +17,7 @@ from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
 
 RULES = ("string", "related", "random")
-CAPABILITIES = ("on_device", "batched", "expected_seconds")
+CAPABILITIES = ("on_device", "batched", "in_regions", "expected_seconds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,7 @@ class RuinRequest:
     number of chains; those of the first problem come first."""
 
     regions: Regions | None = None
-    """The parts of the solutions, if the search works in regions: (parts, K, M) customers are wanted. Only for a ruin
-    with an attribute `in_regions` that is True."""
+    """The parts of the solutions, if the search works in regions: (parts, K, M) customers are wanted."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "problems", self.problems or (self.problem,))
@@ -57,6 +56,7 @@ class Ruin(Protocol):
     on_device: bool = False
     """Accepts the view as the engine holds it, tensors on a GPU, and may return such a tensor."""
     batched: bool = False  #: accepts several problems at once (`ndsvrp.solve_set`)
+    in_regions: bool = False  #: chooses for the parts of solutions if they are given (`RuinRequest.regions`)
 
     def __call__(self, request: RuinRequest) -> Ints:
         """Return (chains, K, M) int32: distinct customers, in insertion order; fewer than K after the deadline.

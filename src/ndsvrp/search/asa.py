@@ -56,7 +56,7 @@ class Search:
         self._control = Control(self.callback, self.stop)
         self._pipeline = Pipeline(self.budget, self.ruin, self.engine.runs_ahead)
         self._recipe = self.settings.recipe(self.problems[0].customers, by_rule=self.ruin is None)
-        if self.settings.regions > 1 and self.ruin is not None and not getattr(self.ruin, "in_regions", False):
+        if self.settings.regions > 1 and self.ruin is not None and not self.ruin.in_regions:
             raise NdsError("this ruin chooses customers of whole solutions: regions must be 1")
         self._rule_recipe = self.settings.rule_recipe(self.problems[0].customers)
         optional = all(may_ignore_fleet(problem) for problem in self.problems)
