@@ -28,6 +28,7 @@ NDS_FN float quick_root(float v) {
 // What lengths between coordinates share.
 template <class T> struct Points {
   static constexpr bool symmetric = true;
+  static constexpr bool triangles = true;  // no way by a customer is shorter than the direct one, but for rounding
   const T *x, *y;
 
   // A node in registers.
@@ -54,6 +55,8 @@ struct FloatPoints : Points<float> {
   // The same by quick_root.
   NDS_FN i32 length_between(const Spot& a, const Spot& b) const { return i32(quick_root(square(a, b)) * scale + 0.5f); }
   NDS_FN bool quick() const { return scale <= 0x1p47f; }
+  // By which an insertion may make a route shorter, at most.
+  NDS_FN static i32 rounding(const Instance& in) { return 3 * (in.box_margin + 1); }
 };
 
 // Whole lengths: float64, rounded as the metric says. The same operations as Metric.apply.
@@ -68,11 +71,14 @@ struct WholePoints : Points<double> {
   NDS_FN i32 time(i32 a, i32 b) const { return length(a, b); }
   NDS_FN i32 length_between(const Spot& a, const Spot& b) const { return i32(root(square(a, b)) * scale + shift); }
   NDS_FN static bool quick() { return true; }
+  // Two lengths lose less than 1 each, a third gains less than 1 - shift; 2, not 1, for errors of the root.
+  NDS_FN static i32 rounding(const Instance&) { return 2; }
 };
 
 // A matrix for lengths and one for times (possibly the same), from row to column.
 struct Matrix {
   static constexpr bool symmetric = false;
+  static constexpr bool triangles = false;
   const i32 *lengths, *times;
   i64 row;
 

@@ -29,16 +29,46 @@ NDS_FN bool opens(const Instance& in, const D& d, const typename R::Probe& probe
   return ways.to + ways.from < cost && R::opens(in, probe, c, routes, ways, limit, [&] { return greedy.coin(turn); });
 }
 
+constexpr double kNoCeiling = 1e300;
+
+// Whether a draft costs too much, whatever becomes of the customers that are still to be inserted: each may lower its
+// cost by its prize, and by rounding. A single lane leaves such drafts incomplete.
+template <class R, class D, class L> class Ceiling {
+ public:
+  NDS_FN Ceiling(const Instance& in, double ceiling, const i32* order, i32 count) : in_(in), ceiling_(ceiling) {
+    if constexpr (kHere) {
+      for (i32 i = 0; i < count; ++i) left_ += gain(order[i]);
+    }
+  }
+  NDS_FN bool exceeded(const Draft& draft) const {
+    if constexpr (kHere) return double(draft.delta - left_) >= ceiling_;
+    return false;
+  }
+  NDS_FN void insert(i32 c) {
+    if constexpr (kHere) left_ -= gain(c);
+  }
+
+ private:
+  static constexpr bool kHere = L::W == 1 && D::triangles;
+  NDS_FN i64 gain(i32 c) const { return R::prize(in_, c) + D::rounding(in_); }
+
+  const Instance& in_;
+  double ceiling_;
+  i64 left_ = 0;
+};
+
 constexpr i32 kLook = 64;  // turns between two looks at the clock
 
-// Insert the customers one by one where each is cheapest (Algorithm 1, line 12). Stops early when time is up or the
-// draft is full.
-template <class R>
-NDS_DEEP void recreate(const Instance& in, const auto& d, const Solution& s, Draft& draft, const i32* order, i32 count,
-                       const Greedy& greedy, auto lanes) {
-  for (i32 turn = 0; turn < count && !draft.full; ++turn) {
+// Insert the customers one by one where each is cheapest (Algorithm 1, line 12). Stops early when time is up, the draft
+// is full, or its change in cost cannot end below `ceiling`.
+template <class R, class D, class L>
+NDS_DEEP void recreate(const Instance& in, const D& d, const Solution& s, Draft& draft, const i32* order, i32 count,
+                       const Greedy& greedy, double ceiling, L lanes) {
+  Ceiling<R, D, L> top(in, ceiling, order, count);
+  for (i32 turn = 0; turn < count && !draft.full && !top.exceeded(draft); ++turn) {
     if (turn % kLook == kLook - 1 && lanes.time_is_up()) break;
     const i32 c = order[turn];
+    top.insert(c);
     const Insertion<R> insertion(in, c, turn, greedy.blinks);
     const typename R::Probe& probe = insertion.probe;
     const i32 limit = greedy.serve_all ? kNever : R::limit(in, c);

@@ -53,11 +53,11 @@ NDS_FN i32 strip_all(const Instance& in, const auto& d, const Solution& s, Works
 // A single insertion order of a single team needs no second draft: it changes the stripped one.
 template <class C> NDS_FN constexpr bool in_place(const Recipe& recipe) { return C::alone && recipe.orders == 1; }
 
-// Recreate in the insertion orders of a team, one after another, and keep the best draft. Returns the number of its
-// order.
+// Recreate in the insertion orders of a team, one after another, and keep the best draft. Drafts that cannot end below
+// `ceiling` may be incomplete. Returns the number of the best order.
 template <class R, class C>
 NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Workspace& work, const Recipe& recipe,
-                      i32 count, u64 key, C crew) {
+                      i32 count, u64 key, double ceiling, C crew) {
   const auto lanes = crew.lanes;
   const bool all = recipe.all_routes != 0;
   i32 best = crew.team;
@@ -68,12 +68,13 @@ NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Work
     const bool only = in_place<C>(recipe);
     Draft& draft = only ? work.stripped : work.trial;
     if (!only) copy_draft<R>(draft, work.stripped, all, lanes);
-    recreate<R>(in, d, s, draft, work.order, count, greedy, lanes);
+    recreate<R>(in, d, s, draft, work.order, count, greedy, ceiling, lanes);
     if (!only && (number == crew.team || draft.delta < work.best.delta)) {
       const Draft held = work.best;
       work.best = draft;
       work.trial = held;
       best = number;
+      if (double(work.best.delta) < ceiling) ceiling = double(work.best.delta);
     }
   }
   return best;
@@ -122,10 +123,10 @@ template <class C> NDS_FN void tidy(Workspace& work, const Recipe& recipe, i32 c
 // below the margin.
 template <class R, class C>
 NDS_FN bool by_drafts(const Instance& in, const auto& d, Chain& chain, Workspace& work, const Recipe& recipe, i32 count,
-                      u64 key, double margin, Outcome& outcome, C crew) {
+                      u64 key, double margin, double ceiling, Outcome& outcome, C crew) {
   count = strip_all<R>(in, d, chain.current, work, count, crew);
   if (count < 0) return false;
-  const i32 order = try_orders<R>(in, d, chain.current, work, recipe, count, key, crew);
+  const i32 order = try_orders<R>(in, d, chain.current, work, recipe, count, key, ceiling, crew);
   const Draft& draft = in_place<C>(recipe) ? work.stripped : work.best;
   outcome = best_of(draft.delta, draft.full, order, work, crew);
   if (outcome.accepted(margin)) {
@@ -137,16 +138,17 @@ NDS_FN bool by_drafts(const Instance& in, const auto& d, Chain& chain, Workspace
   return true;
 }
 
-// Make one step. Returns false if time was up before it.
+// Make one step, accepted if its change in cost is below the margin. If the change is not below `ceiling`, the outcome
+// states a lower bound of it, or the change itself. Returns false if time was up before the step.
 template <class R>
 NDS_FN bool step(const Instance& in, const auto& d, Chain& chain, Workspace& work, const Recipe& recipe,
-                 const i32* given, u64 key, double margin, Outcome& outcome, auto crew) {
+                 const i32* given, u64 key, double margin, double ceiling, Outcome& outcome, auto crew) {
   const i32 count = ruin_by_crew(in, chain.current, work, recipe, given, key, margin, crew);
   if constexpr (crew.by_gaps) {
     if (count < 0) return false;
     if (by_gaps<R>(in, d, chain, work, recipe, count, key, margin, outcome, crew)) return true;
   }
-  return by_drafts<R>(in, d, chain, work, recipe, count, key, margin, outcome, crew);
+  return by_drafts<R>(in, d, chain, work, recipe, count, key, margin, ceiling, outcome, crew);
 }
 
 constexpr i32 kFull = -1;
@@ -211,7 +213,7 @@ NDS_DEEP i32 improve(Instance in, Chain& chain, Workspace& work, const Recipe& r
       margin = margin_of(temperature[k], random);
     }
     Outcome outcome{};
-    if (!step<R>(in, d, chain, work, recipe, removed, step_key, margin, outcome, crew)) break;
+    if (!step<R>(in, d, chain, work, recipe, removed, step_key, margin, margin, outcome, crew)) break;
     if (outcome.full) return kFull;
   }
   if constexpr (crew.by_gaps) {
@@ -229,7 +231,7 @@ NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Workspace& work, const R
   const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
   constexpr double kAlways = 1e300;
   Outcome outcome{};
-  step<R>(in, d, chain, work, recipe, removed, step_key, keep ? kAlways : -kAlways, outcome, crew);
+  step<R>(in, d, chain, work, recipe, removed, step_key, keep ? kAlways : -kAlways, kNoCeiling, outcome, crew);
   if constexpr (crew.by_gaps) {
     if (keep && !recipe.all_routes) update_boxes(in, chain.current, crew);
   }
