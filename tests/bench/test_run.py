@@ -121,7 +121,7 @@ def test_runs_on_a_gpu(small_set: Path, tmp_path: Path, monkeypatch: pytest.Monk
     out = tmp_path / "x.jsonl"
     rows = run([small_set], ["nds"], [4], None, [1], out, request=request)
     together = run([small_set], ["nds"], [4], None, [1], out, request=request, together=2)
-    assert [(len(task["cases"]), task["together"], task["limit"]) for task in tasks] == [(3, 1, 84), (3, 2, 84)]
+    assert [(len(task["cases"]), task["together"], task["limit"]) for task in tasks] == [(3, 1, 384), (3, 2, 384)]
     assert {row["solver"] for row in rows} == {"nds-policy-cuda-128"}
     assert {row["solver"] for row in together} == {"nds-policy-cuda-128-x2"}
     assert {row["hardware"]["gpu"] for row in read_rows(out)} == {"H200"}

@@ -19,6 +19,7 @@ from ndsvrp.errors import InstanceError
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
 GRACE = 60.0  # seconds a solver may take beyond twice its budget before it is ended
+COMPILING = 300.0  # more of them on a GPU: no kernel may have been compiled yet
 CLOCKS = {"seconds": max, "cpu_seconds": min}  # of a row for several runs: the longest, and the fewest of any core
 
 
@@ -36,6 +37,8 @@ class Pool:
         """Run a task on so many cores and return an outcome per instance, the best of all cores."""
         group = self.free.get()
         limit = 2 * message["budget"] * len(message["cases"]) + GRACE
+        if message["request"]["device"] == "cuda":
+            limit += COMPILING
         try:
             messages = [
                 message | {"core": core, "seed": seed}
