@@ -35,12 +35,12 @@ def worked_example(monkeypatch: pytest.MonkeyPatch, shift: float) -> windows.Win
     customers = torch.tensor([[5, 1, 8, 9, 3, 0, 0, 0, 0], [2, 4, 6, 7, 9, 9, 9, 9, 9]])
     view = torch.tensor([[previous], [following], [route]])
     divided = windows.Divided(static.nodes, view, torch.tensor([5, 4]), customers)
-    return windows.windows(divided, torch.tensor([shift, shift]))
+    return windows.windows(divided, torch.tensor([shift, shift]), 3)
 
 
 def test_a_worked_example(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = worked_example(monkeypatch, 0.0)
-    assert windows.window_size(9, 2) == 4
+    assert windows.window_size(9, 2, 3) == 4
     assert shown.nodes.tolist() == [[0, 5, 1, 8, 9], [0, 2, 4, 6, 7]]
     assert shown.inputs.previous.tolist() == [[0, 0, 1, 0, 3], [0, 0, 1, 2, 0]]
     assert shown.inputs.next.tolist() == [[0, 2, 0, 4, 0], [0, 2, 3, 0, 0]]
@@ -68,8 +68,8 @@ def test_a_small_part_is_followed_by_the_next(monkeypatch: pytest.MonkeyPatch) -
     sides = torch.zeros(3, 2, 7, dtype=torch.int64)
     counts = torch.tensor([1, 5, 6, 0])
     customers = torch.tensor([[4, 0, 0, 0, 0, 0], [6, 5, 3, 2, 1, 0], [1, 2, 3, 4, 5, 6], [0, 0, 0, 0, 0, 0]])
-    shown = windows.windows(windows.Divided(static, sides, counts, customers), torch.zeros(4))
-    assert windows.window_size(6, 2) == 4
+    shown = windows.windows(windows.Divided(static, sides, counts, customers), torch.zeros(4), 3)
+    assert windows.window_size(6, 2, 3) == 4
     assert shown.nodes.tolist() == [[0, 4, 6, 5, 3], [0, 6, 5, 3, 2], [0, 1, 2, 3, 4], [0, 3, 4, 5, 6]]
 
 
@@ -82,14 +82,15 @@ def test_the_policy_chooses_customers_of_the_windows() -> None:
     removed = policy(request)
     assert (removed.shape, removed.dtype) == ((4, 6, 4), np.int32)
     assert all(len(set(chosen)) == 4 for part in removed for chosen in part.tolist())
-    size = windows.window_size(60, 2)
+    size = windows.window_size(60, 2, 4)
     assert size == 48
     assert set(removed[0].ravel().tolist()) <= set(customers[0][:48].tolist())
     assert set(removed[2].ravel().tolist()) <= set(customers[1][:48].tolist())
 
 
 def search(problem: Problem, threads: int = 1, **changes: Any) -> tuple[Any, int, Any]:
-    settings = Settings(ruin="policy", chains=8, regions=4, rollouts=5, removals=6, orders=2, start_rounds=3, **changes)
+    how: dict[str, Any] = {"rollouts": 5, "removals": 6, "orders": 2, "start_rounds": 3, **changes}
+    settings = Settings(ruin="policy", chains=8, regions=4, **how)
     it = Search(
         [problem], CpuEngine(threads=threads), settings, Budget(iterations=4), 1, Policy(tiny()), threads=threads
     )
@@ -107,6 +108,12 @@ def test_a_search_in_regions(variant: str) -> None:
     other, more, lower = search(problem, rule_steps=50)
     assert more == made + 4 * 8 * 50
     assert lower < cost and other != solution
+
+
+def test_windows_show_as_many_customers_as_are_removed() -> None:
+    problem = generate("cvrp", 40, seed=3)[0]
+    assert [windows.window_size(40, 4, removals) for removals in (6, 16, 17, 40)] == [16, 16, 17, 40]
+    assert check(problem, search(problem, removals=17)[0]).feasible
 
 
 def test_own_ruins_choose_for_whole_solutions() -> None:

@@ -36,17 +36,20 @@ class Windows(NamedTuple):
     nodes: Tensor  #: (parts, S+1) int64: which node of the problem each one is
 
 
-def window_size(customers: int, regions: int) -> int:
-    """Return how many customers a window shows."""
-    return min(customers, MULTIPLE * (1 + int(SPARE * customers / regions) // MULTIPLE))
+def window_size(customers: int, regions: int, removals: int) -> int:
+    """Return how many customers a window shows: at least as many as are to be removed."""
+    return min(customers, max(removals, MULTIPLE * (1 + int(SPARE * customers / regions) // MULTIPLE)))
 
 
-def windows(divided: Divided, shift: Tensor) -> Windows:
-    """Return the windows of all parts; shift: (parts,) in [0, 1), which stretch of a large part a window shows."""
+def windows(divided: Divided, shift: Tensor, removals: int) -> Windows:
+    """Return the windows of all parts.
+
+    shift: (parts,) in [0, 1), which stretch of a large part a window shows; removals: customers that will be removed.
+    """
     static, customers = divided.nodes, divided.customers.to(torch.int64)
     chains, nodes, _ = static.shape
     regions, n = len(customers) // chains, nodes - 1
-    size = window_size(n, regions)
+    size = window_size(n, regions, removals)
     counts = divided.counts.to(torch.int64).view(chains, regions)
     ends = counts.cumsum(1)
     begins = ends - counts
