@@ -229,7 +229,7 @@ def test_what_is_refused() -> None:
         Settings(regions=2.0)  # type: ignore[arg-type]
     with pytest.raises(NdsError, match=r"rule_steps are for the learned policy or a function, not .* 'string'"):
         Settings(rule_steps=1)
-    with pytest.raises(NdsError, match=r"regions are for rules .* and for the ruin 'policy', not for a function"):
+    with pytest.raises(NdsError, match="this ruin chooses customers of whole solutions: regions must be 1"):
         ndsvrp.solve(problem, iterations=1, ruin=lambda request: None, chains=2, regions=2, device="cpu")
     engine = CpuEngine()
     state = start(engine, [problem], [0], 1, rounds=0)

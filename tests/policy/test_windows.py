@@ -127,3 +127,18 @@ def test_own_ruins_choose_for_whole_solutions() -> None:
     assert ndsvrp.solve(problem, **how).reconstructions == 2 * 5
     with pytest.raises(NdsError, match="this ruin chooses customers of whole solutions: regions must be 1"):
         ndsvrp.solve(problem, regions=2, **how)
+
+
+def test_own_ruins_may_choose_in_regions() -> None:
+    problem, asked = generate("cvrp", 30, seed=1)[0], []
+
+    class Own(Ruin):
+        in_regions = True
+
+        def __call__(self, request: RuinRequest) -> Any:
+            assert request.regions is not None
+            asked.append(request.regions.counts.tolist())
+            return request.regions.customers[:, None, :1]  # one customer of each part
+
+    ndsvrp.solve(problem, iterations=2, ruin=Own(), chains=4, regions=2, removals=1, device="cpu")
+    assert [(len(counts), sum(counts)) for counts in asked] == [(4, 60), (4, 60)]
