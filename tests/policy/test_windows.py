@@ -15,6 +15,7 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.policy import Policy, windows
 from ndsvrp.policy.inputs import input_names, static_inputs
 from ndsvrp.search.asa import Search
+from ndsvrp.search.augment import augmentations
 from ndsvrp.search.stopping import Budget
 from policy.test_rollout import ruin_request, tiny
 
@@ -51,6 +52,24 @@ def test_a_worked_example(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(shown.inputs.nodes[0, :, PRIZE], np.array([0, 5, 1, 8, 9]) / 7, rtol=1e-6)
     np.testing.assert_allclose(shown.inputs.nodes[1, :, PRIZE], np.array([0, 2, 4, 6, 7]) / 8, rtol=1e-6)
     np.testing.assert_allclose(shown.inputs.nodes[0, :, input_names().index("demand")], [0] + [1 / 3] * 4, rtol=1e-6)
+
+
+def test_constraints_of_a_window() -> None:
+    """Their inputs are those of a problem that has no other customers."""
+    problem = generate("pcvrptw", 40, seed=1)[0].replace(service=np.r_[0.0, np.full(40, 0.1)])
+    assert problem.coordinates is not None
+    order = np.argsort(problem.coordinates[1:, 0]) + 1
+    static = static_inputs([problem], augmentations(problem, 1), "cpu")
+    none = torch.zeros(3, 1, 41, dtype=torch.int64)
+    rows = torch.tensor(np.stack([order, np.roll(order, -20)]))
+    shown = windows.windows(windows.Divided(static.nodes, none, torch.tensor([20, 20]), rows), torch.zeros(2), 5)
+    for nodes, seen in zip(shown.nodes.numpy(), shown.inputs.nodes, strict=True):
+        names = ("coordinates", "demand", "windows", "service", "prize")
+        parts: dict[str, Any] = {name: getattr(problem, name)[nodes] for name in names}
+        alone = Problem(capacity=problem.capacity, **parts)
+        assert alone.side() != problem.side()
+        expected = static_inputs([alone], augmentations(alone, 1), "cpu").nodes[0]
+        np.testing.assert_allclose(seen[:, 2:], expected[:, 2:], atol=1e-6)
 
 
 def test_a_stretch_of_a_large_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ndsvrp.policy.inputs import Inputs, input_names
+from ndsvrp.policy.inputs import Inputs, columns_by_side
 
 SPARE = 1.25  # customers of a window, as a multiple of those of a part in the mean
 MULTIPLE = 16  # of which the customers of a window are a multiple
-LENGTHS = ("x", "y", "prize", "ready", "due", "service")  # inputs in units of the side of the box
 
 
 class Divided(NamedTuple):
@@ -74,8 +73,8 @@ def _inputs(static: Tensor, view: Tensor, index: Tensor, regions: int) -> Inputs
     low = points.amin(1, keepdim=True)
     side = (points.amax(1, keepdim=True) - low).amax(2, keepdim=True).clamp(min=1e-6)
     unit = torch.ones_like(seen[:, :1])
-    for name in LENGTHS:  # one by one: a list of columns would be copied to the GPU, which a graph cannot do
-        unit[:, :, input_names().index(name)] = side[:, :, 0]
+    for column in columns_by_side():  # one by one: a list would be copied to the GPU, which a graph cannot do
+        unit[:, :, column] = side[:, :, 0]
     seen = torch.cat([points - low, seen[:, :, 2:]], dim=2) / unit
     previous, following, route = view.repeat_interleave(regions, 1)
     local = torch.zeros_like(previous)
