@@ -2,8 +2,9 @@
 
 The parts of a solution (`Regions`) differ in size, but the network takes a batch of one size. The customers of all
 parts are put in one sequence, part after part and route after route. The window of a part begins where its customers
-do. If they are fewer than the window holds, it shows customers of the next part behind them; if they are more, it shows
-a stretch of them. A route that is cut begins or ends at the depot.
+do. If they are fewer than the window holds, it shows customers of the next part behind them, or, at the end of the
+sequence, of the part before; if they are more, it shows a stretch of them. A route that is cut begins or ends at the
+depot. A window has no distance matrix: the network computes distances from coordinates.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import Tensor
 from ndsvrp.policy.inputs import Inputs, columns_by_side
 
 SPARE = 1.25  # customers of a window, as a multiple of those of a part in the mean
-MULTIPLE = 16  # of which the customers of a window are a multiple
+MULTIPLE = 16  # of which the customers of a window usually are a multiple
 
 
 class Divided(NamedTuple):
@@ -79,8 +80,7 @@ def _inputs(static: Tensor, view: Tensor, index: Tensor, regions: int) -> Inputs
     previous, following, route = view.repeat_interleave(regions, 1)
     local = torch.zeros_like(previous)
     local = local.scatter(1, index, torch.arange(index.shape[1], device=index.device).expand_as(index))
-    local[:, 0] = 0
-    previous, following = (local.gather(1, side_of.gather(1, index)) for side_of in (previous, following))
+    previous, following = (local.gather(1, beside.gather(1, index)) for beside in (previous, following))
     return Inputs(seen, None, previous, following, _renumbered(route.gather(1, index)))
 
 
