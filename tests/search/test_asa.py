@@ -11,7 +11,6 @@ import pytest
 
 from ndsvrp import Problem, Progress, Ruin, RuinRequest, Settings, generate, solve
 from ndsvrp.engine.base import ChainStats
-from ndsvrp.search import stopping
 from ndsvrp.search.asa import Search
 from ndsvrp.search.stopping import Budget
 
@@ -177,11 +176,9 @@ class OnGpuFor40Ms(Ruin):
     ],
 )
 def test_a_network_on_a_gpu_is_not_begun_too_late(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, iterations: int, ends: float
+    clock: list[float], seconds: float, iterations: int, ends: float
 ) -> None:
     """40 ms for the network, 60 ms for reconstructions, which end at the deadline."""
-    clock = [100.0]
-    monkeypatch.setattr(stopping.time, "perf_counter", lambda: clock[0])
 
     class Cut(FakeEngine):
         view = staticmethod(lambda state, on_device: None)
@@ -264,13 +261,6 @@ def search_on(gpu: Gpu, ruin: type[Ruin] | None = OnGpu, **limits: Any) -> Searc
     budget, settings = Budget(began=gpu.clock[0], **limits), Settings(chains=1, rollouts=3, start_rounds=0)
     asked = None if ruin is None else ruin(gpu)  # type: ignore[call-arg]
     return Search([problem], gpu, settings, budget, 1, asked)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [100.0]
-    monkeypatch.setattr(stopping.time, "perf_counter", lambda: now[0])
-    return now
 
 
 def test_a_gpu_is_never_idle(clock: list[float]) -> None:
