@@ -155,7 +155,7 @@ class CudaEngine:
         before: list[Callable[[], None]] = []  # at most two launches are under way, so that Ctrl-C is noticed
         with self._split(state, recipe, seed, iteration) as groups:
             if callable(removed):
-                removed = removed(self._regions(state, groups))
+                removed = removed(_regions(groups))
                 temperature = temperature[:, : removed.shape[1]]
             in_ticks = self._in_ticks(state, temperature)
             steps = int(in_ticks.shape[1])
@@ -205,16 +205,6 @@ class CudaEngine:
                     group, recipe, "merge_parts", len(parts.members), group.memory, group.records, parts.memory,
                     parts.records, parts.own, parts.made, group.made,
                 )  # fmt: skip
-
-    def _regions(self, state: CudaState, groups: Sequence[Any]) -> Regions:
-        """Return the customers of all parts, in the order of the batch."""
-        own = groups[0].own
-        if len(groups) > 1:
-            total = sum(len(parts.members) for parts in groups)
-            own = own.new_zeros((total, max(parts.own.shape[1] for parts in groups)))
-            for parts in groups:
-                own[parts.number.long(), : parts.own.shape[1]] = parts.own
-        return Regions(own[:, 0], own[:, OWN_HEAD:])
 
     def _parts(self, group: Group, regions: int) -> Parts:
         """Return chains for the parts of the solutions of a group."""
@@ -401,3 +391,14 @@ def _macros(
 def _rows(group: Group, state: CudaState, values: Any) -> Any:
     """Return the rows of the group's chains."""
     return values if values is None or len(state.groups) == 1 else values[group.number.long()]
+
+
+def _regions(groups: Sequence[Any]) -> Regions:
+    """Return the customers of all parts, in the order of the batch."""
+    own = groups[0].own
+    if len(groups) > 1:
+        total = sum(len(parts.members) for parts in groups)
+        own = own.new_zeros((total, max(parts.own.shape[1] for parts in groups)))
+        for parts in groups:
+            own[parts.number.long(), : parts.own.shape[1]] = parts.own
+    return Regions(own[:, 0], own[:, OWN_HEAD:])
