@@ -11,7 +11,8 @@ import pytest
 
 from ndsvrp import Problem, Progress, Ruin, RuinRequest, Settings, generate, solve
 from ndsvrp.engine.base import ChainStats
-from ndsvrp.search.asa import Search
+from ndsvrp.ruin import FunctionRuin
+from ndsvrp.search.asa import BY_RULE, Search
 from ndsvrp.search.stopping import Budget
 
 
@@ -91,6 +92,31 @@ def test_absolute_temperatures() -> None:
     assert engine.temperatures == pytest.approx([0.1, 0.01])
     assert engine.heat == pytest.approx(np.full((6, 3), 0.01))
     assert engine.reaches == [pytest.approx([1.5] * 3), pytest.approx([0.15] * 3)]
+
+
+@pytest.mark.parametrize(("in_time", "reconstructions"), [(True, 2 * (3 * 5 + 7)), (False, 0)])
+def test_steps_by_a_rule_come_last(in_time: bool, reconstructions: int) -> None:
+    """They draw random numbers of their own. If there was no time for them, nothing of the iteration counts."""
+    calls: list[tuple[Any, ...]] = []
+
+    class Noting(FakeEngine):
+        view = staticmethod(lambda state, on_device: None)
+
+        def improve(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *when: Any, **_: Any) -> None:
+            calls.append((recipe.rule, recipe.orders, temperature.shape[1], *when))
+            super().improve(state, recipe, removed, temperature)
+            if recipe.rule is not None and not in_time:
+                self.state.made = 0
+
+    problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
+    settings = Settings(ruin="function", chains=1, rollouts=3, rule_steps=7, orders=5, start_rounds=0)
+    ruin = FunctionRuin(lambda request: np.ones((1, 3, 1), np.int32))
+    search = Search([problem], Noting([5.0]), settings, Budget(iterations=2), 1, ruin)  # type: ignore[arg-type]
+    search.run()
+    assert calls == [
+        (None, 5, 3, 1, 1), ("string", 1, 7, 1, BY_RULE + 1), (None, 5, 3, 1, 2), ("string", 1, 7, 1, BY_RULE + 2)
+    ]  # fmt: skip
+    assert search.reconstructions == reconstructions
 
 
 def test_each_problem_has_its_temperature_and_trace() -> None:

@@ -219,8 +219,8 @@ class Search:
     def _reconstructions(self, made: int) -> int:
         """Return the reconstructions of an iteration from the steps of its last `improve`.
 
-        Steps by a rule come last: if there were any, all others had been made. If time was up before, they are not
-        counted.
+        Steps by a rule come last: if there were any, all others are counted as made, those of empty parts included. If
+        time was up before, none is counted.
         """
         settings = self.settings
         if settings.rule_steps == 0:
