@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -46,14 +47,13 @@ class CudaEngine:
 
     def start(
         self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Init = None, *,
-        first: int | Ints = 0, precompile: Recipe | None = None,
+        first: int | Ints = 0, precompile: Sequence[Recipe] = (),
     ) -> CudaState:  # fmt: skip
         upload = prepare(problems, problem_of, init, self.neighbours)
-        if precompile is not None:
-            for group in upload.groups:
-                self.device.precompile("improve", self._way_to_improve(group.shape, precompile)[1])
-                if precompile.regions > 1:
-                    self.device.precompile("regions", _macros(group.shape.kind, None, 1))
+        for recipe, group in product(precompile, upload.groups):
+            self.device.precompile("improve", self._way_to_improve(group.shape, recipe)[1])
+            if recipe.regions > 1:
+                self.device.precompile("regions", _macros(group.shape.kind, None, 1))
         return self.start_upload(upload, first=first)
 
     def start_upload(self, upload: Upload, *, first: int | Ints = 0) -> CudaState:
