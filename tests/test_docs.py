@@ -76,6 +76,14 @@ def test_the_map_lists_every_package_and_file() -> None:
     assert not missing and not gone, (sorted(missing), sorted(gone))
 
 
+@pytest.mark.parametrize("folder", ["tools", "results"])
+def test_a_folder_lists_its_files(folder: str) -> None:
+    text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
+    files = [file.name for kind in ("*.py", "*.jsonl") for file in (ROOT / folder).glob(kind)]
+    assert len(files) > 5
+    assert [name for name in files if name not in text] == []
+
+
 def test_the_reference_has_every_public_name() -> None:
     text = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^::: ndsvrp(?:\.\w+)*\.(\w+)$", text, re.MULTILINE)) == sorted(ndsvrp.__all__)

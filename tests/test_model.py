@@ -24,6 +24,7 @@ def model(**depot: Any) -> ndsvrp.Model:
 
 
 def said(call: Any, *arguments: Any, **options: Any) -> str:
+    """Return the message with which a call is refused."""
     with pytest.raises(NdsError) as caught:
         call(*arguments, **options)
     return str(caught.value)

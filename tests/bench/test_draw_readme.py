@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,7 @@ from bench.report_rows import row
 from ndsvrp.bench.rows import Row, read_rows
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def tool(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(ROOT / "tools")
-    monkeypatch.delitem(sys.modules, "draw_readme", raising=False)
-    import draw_readme
-
-    return draw_readme
+TOOL = "draw_readme"
 
 
 def rows_of(solver: str, budget: float, *costs: float, **more: object) -> list[Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,7 @@ import pytest
 from ndsvrp import read
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def tool(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(ROOT / "tools")
-    monkeypatch.delitem(sys.modules, "sisrs_iterations", raising=False)
-    import sisrs_iterations
-
-    return sisrs_iterations
+TOOL = "sisrs_iterations"
 
 
 def test_iterations_of_the_paper(tool: Any) -> None:

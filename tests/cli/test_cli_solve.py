@@ -161,6 +161,9 @@ def test_what_is_used_on_a_gpu(data, tmp_path, monkeypatch):
     assert plan_line(chosen, request, together=16).endswith("device cuda, 2 chains for each of 16 instances")
     request = Request(ruin="related", device="cuda", chains=64, settings={"regions": 32})
     assert plan_line(plan(problem, request), request).endswith("device cuda, 64 chains (32 per solution)")
+    learned = Request(solver="nds", model="all", device="cuda", settings={"rule_steps": 9})
+    line = plan_line(plan(problem, learned), learned, "all")
+    assert line == "solver nds, ruin policy and string, model all, device cuda, 128 chains"
     (tmp_path / "improve-0.cubin").unlink()
     first = "device cuda, 2 chains; kernels are compiled first, once: that takes some seconds"
     assert plan_line(chosen, request).endswith(first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,23 @@ def test_results_travel_without_their_problem() -> None:
     assert isinstance(error, NoSolutionError) and error.result is not None and partial.result is not None
     assert (str(error), error.unserved) == (str(partial), partial.unserved)
     assert error.result.solution == partial.result.solution and error.result.problem is tight
+    assert error.result.report == partial.result.report
+
+
+def test_results_are_checked_here() -> None:
+    """What a node says of a solution does not count, of a partial one neither."""
+    problem = ndsvrp.generate("vrptw", 15, seed=1)[0]
+    tight = problem.replace(vehicles=2)
+    shared = Common(Request(device="cpu", threads=1, settings={"rollouts": 20}), None, {"iterations": 1}, 5)
+    found, failed = solve_batch(shared, [problem, tight])
+    assert isinstance(failed, NoSolutionError)
+    partial: Any = failed.result
+    for packed in (found, partial):
+        packed.values["report"] = replace(packed.values["report"], cost=1.0, violations=())
+    result, error = solving._unpacked(found, problem), solving._unpacked(failed, tight)
+    assert isinstance(result, ndsvrp.Result) and isinstance(error, NoSolutionError) and error.result is not None
+    assert result.report == ndsvrp.check(problem, result.solution)
+    assert error.result.report == ndsvrp.check(tight, error.result.solution)
 
 
 def test_models_travel_as_files(tmp_path: Path) -> None:

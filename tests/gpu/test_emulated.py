@@ -26,6 +26,7 @@ from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.device import Device
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy
+from ndsvrp.ruin import FunctionRuin
 from ndsvrp.search.asa import Search
 from ndsvrp.search.start import start
 from ndsvrp.search.stopping import Budget
@@ -308,6 +309,11 @@ def test_compiling_begins_before_it_is_asked_for() -> None:
         assert [file for file, _ in device.precompiled] == ["improve"] and device.precompiled[0][1] in improving
         ways = {(dict(macros)["NDS_GAPS"], dict(macros)["NDS_BLINKS"]) for macros in improving}
         assert ways == {("0", "0"), ("1", str(int(blink > 0)))}, "the start goes through all routes, without gaps"
+    device.asked.clear(), device.precompiled.clear()
+    settings = Settings(chains=2, rollouts=3, removals=4, orders=2, ruin="function", rule_steps=3)
+    ruin = FunctionRuin(lambda request: np.tile(np.arange(1, 5, dtype=np.int32), (2, 3, 1)))
+    Search([problem], cuda, settings, Budget(None, iterations=1), 1, ruin).run()
+    assert len(set(device.precompiled)) == 2 and set(device.precompiled) <= device.asked, "of the ruin and of the rule"
 
 
 def test_steps_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:

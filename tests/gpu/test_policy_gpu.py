@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpu.test_training_gpu import nobody_waits
+from gpu.test_training_gpu import NETWORK, nobody_waits
 from ndsvrp.check import check
 from ndsvrp.engine import base
 from ndsvrp.engine.cpu import CpuEngine
@@ -34,7 +34,6 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU"),
 ]
-NETWORK = NetworkConfig(width=32, heads=4, feed_forward=32, seed_width=16)
 
 
 def inputs_on(device: str, customers: int, batch: int) -> Inputs:

@@ -17,6 +17,7 @@ from ndsvrp.search.start import start
 from parity.problems import SOURCES, VARIANTS, random_problem
 from parity.reference import Chain, Numbers, chain_key
 from parity.reference_regions import improve, split
+from parity.test_parity import assert_same
 
 RULES = ("string", "related", "random")
 COMBINATIONS = list(itertools.product(VARIANTS, SOURCES))
@@ -35,14 +36,6 @@ def recipe_of(seed: int, regions: int) -> Recipe:
         all_routes=seed % 2 == 0, blink=[0.0, 0.1][seed // 3 % 2], open_cheaper=[0.0, 1.0][seed // 2 % 2],
         tails=[20, 0, 7][seed % 3], string_average=[10.0, 3.7][seed % 2], regions=regions,
     )  # fmt: skip
-
-
-def assert_same(state: Any, chain: int, reference: Chain) -> None:
-    engine = CpuEngine()
-    assert [list(route) for route in engine.export(state, chain, best=False).routes] == reference.routes
-    assert state.chains.costs()[chain] == reference.cost()
-    assert [list(route) for route in engine.export(state, chain).routes] == reference.best
-    assert state.chains.costs(best=True)[chain] == reference.best_cost
 
 
 @pytest.mark.slow
@@ -229,7 +222,7 @@ def test_what_is_refused() -> None:
         Settings(regions=2.0)  # type: ignore[arg-type]
     with pytest.raises(NdsError, match=r"rule_steps are for the learned policy or a function, not .* 'string'"):
         Settings(rule_steps=1)
-    with pytest.raises(NdsError, match=r"regions are for rules .* and for the ruin 'policy', not for a function"):
+    with pytest.raises(NdsError, match="this ruin chooses customers of whole solutions: regions must be 1"):
         ndsvrp.solve(problem, iterations=1, ruin=lambda request: None, chains=2, regions=2, device="cpu")
     engine = CpuEngine()
     state = start(engine, [problem], [0], 1, rounds=0)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from ndsvrp import Problem, RuinRequest
+from ndsvrp.engine.base import Regions
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import EngineError
 from ndsvrp.generate import generate
@@ -270,13 +271,19 @@ def test_too_little_memory_for_the_network(monkeypatch: pytest.MonkeyPatch) -> N
     def full(*arguments: Any, **options: Any) -> Any:
         raise torch.cuda.OutOfMemoryError
 
-    monkeypatch.setattr(policy.sampler, "customers", full)
+    for name in ("customers", "customers_in_regions"):
+        monkeypatch.setattr(policy.sampler, name, full)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (2**20, 2**30))
     problem = generate("cvrp", 12, seed=1)[0]
     fit = int(0.9 * 2**20) // (13 * 40 * policy.network.config.width)
     with pytest.raises(EngineError, match=rf"3 chains of 12 customers: about {fit} would fit$"):
         policy(ruin_request(problem))
+    problem = generate("cvrp", 60, seed=1)[0]
+    parts = Regions(np.full(12, 15, np.int32), np.ones((12, 60), np.int32))
+    fit = int(0.9 * 2**20) // (33 * 40 * policy.network.config.width)
+    with pytest.raises(EngineError, match=rf"12 chains of 32 customers: about {fit} would fit$"):  # a window each
+        policy(ruin_request(problem, regions=parts))
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:

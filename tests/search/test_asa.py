@@ -11,8 +11,8 @@ import pytest
 
 from ndsvrp import Problem, Progress, Ruin, RuinRequest, Settings, generate, solve
 from ndsvrp.engine.base import ChainStats
-from ndsvrp.search import stopping
-from ndsvrp.search.asa import Search
+from ndsvrp.ruin import FunctionRuin
+from ndsvrp.search.asa import BY_RULE, Search
 from ndsvrp.search.stopping import Budget
 
 
@@ -92,6 +92,31 @@ def test_absolute_temperatures() -> None:
     assert engine.temperatures == pytest.approx([0.1, 0.01])
     assert engine.heat == pytest.approx(np.full((6, 3), 0.01))
     assert engine.reaches == [pytest.approx([1.5] * 3), pytest.approx([0.15] * 3)]
+
+
+@pytest.mark.parametrize(("in_time", "reconstructions"), [(True, 2 * (3 * 5 + 7)), (False, 0)])
+def test_steps_by_a_rule_come_last(in_time: bool, reconstructions: int) -> None:
+    """They draw random numbers of their own. If there was no time for them, nothing of the iteration counts."""
+    calls: list[tuple[Any, ...]] = []
+
+    class Noting(FakeEngine):
+        view = staticmethod(lambda state, on_device: None)
+
+        def improve(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *when: Any, **_: Any) -> None:
+            calls.append((recipe.rule, recipe.orders, temperature.shape[1], *when))
+            super().improve(state, recipe, removed, temperature)
+            if recipe.rule is not None and not in_time:
+                self.state.made = 0
+
+    problem = Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=2)
+    settings = Settings(ruin="function", chains=1, rollouts=3, rule_steps=7, orders=5, start_rounds=0)
+    ruin = FunctionRuin(lambda request: np.ones((1, 3, 1), np.int32))
+    search = Search([problem], Noting([5.0]), settings, Budget(iterations=2), 1, ruin)  # type: ignore[arg-type]
+    search.run()
+    assert calls == [
+        (None, 5, 3, 1, 1), ("string", 1, 7, 1, BY_RULE + 1), (None, 5, 3, 1, 2), ("string", 1, 7, 1, BY_RULE + 2)
+    ]  # fmt: skip
+    assert search.reconstructions == reconstructions
 
 
 def test_each_problem_has_its_temperature_and_trace() -> None:
@@ -177,11 +202,9 @@ class OnGpuFor40Ms(Ruin):
     ],
 )
 def test_a_network_on_a_gpu_is_not_begun_too_late(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, iterations: int, ends: float
+    clock: list[float], seconds: float, iterations: int, ends: float
 ) -> None:
     """40 ms for the network, 60 ms for reconstructions, which end at the deadline."""
-    clock = [100.0]
-    monkeypatch.setattr(stopping.time, "perf_counter", lambda: clock[0])
 
     class Cut(FakeEngine):
         view = staticmethod(lambda state, on_device: None)
@@ -264,13 +287,6 @@ def search_on(gpu: Gpu, ruin: type[Ruin] | None = OnGpu, **limits: Any) -> Searc
     budget, settings = Budget(began=gpu.clock[0], **limits), Settings(chains=1, rollouts=3, start_rounds=0)
     asked = None if ruin is None else ruin(gpu)  # type: ignore[call-arg]
     return Search([problem], gpu, settings, budget, 1, asked)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [100.0]
-    monkeypatch.setattr(stopping.time, "perf_counter", lambda: now[0])
-    return now
 
 
 def test_a_gpu_is_never_idle(clock: list[float]) -> None:

@@ -24,6 +24,7 @@ from ndsvrp import (
     Solution,
     Solver,
     check,
+    models,
     solve,
 )
 from ndsvrp.engine.cpu import CpuEngine
@@ -446,7 +447,7 @@ def test_regions_beside_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(large, ruin="policy") == (8, 1, 0), "on a CPU the policy is for experiments"
     monkeypatch.setattr(planning, "_has_gpu", lambda: True)
     assert (chosen(small), chosen(large)) == ((128, 1, 0), (128, 4, 400))
-    assert chosen(large, ruin="policy", model="all") == (128, 4, 400)
+    assert chosen(large, model="all") == chosen(large, model=models.load("all", "cpu")) == (128, 4, 400)
     assert chosen(large, chains=16) == chosen(large, chains=16, ruin="policy") == (16, 1, 0)
     assert chosen(large, ruin="policy", rule_steps=7, regions=8) == (128, 8, 7)
     assert chosen(large, model=lambda request: None) == (128, 1, 0), "own ruins choose for whole solutions"

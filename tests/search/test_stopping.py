@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 from ndsvrp import NdsError, Progress
-from ndsvrp.search import stopping
 from ndsvrp.search.stopping import Budget, ExponentialCooling
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that stands still: its only entry is the time."""
-    now = [100.0]
-    monkeypatch.setattr(stopping.time, "perf_counter", lambda: now[0])
-    return now
 
 
 def budget(clock: list[float], **limits: Any) -> Budget:

@@ -9,6 +9,7 @@ import pytest
 
 import ndsvrp
 from ndsvrp.errors import NdsError
+from test_model import said
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +41,6 @@ def test_arguments(problem: ndsvrp.Problem, arguments: dict[str, Any], message: 
     with pytest.raises(NdsError) as caught:
         ndsvrp.solve(problem, iterations=1, **arguments)
     assert str(caught.value) == message
-
-
-def said(call: Any, *arguments: Any, **options: Any) -> str:
-    with pytest.raises(NdsError) as caught:
-        call(*arguments, **options)
-    return str(caught.value)
 
 
 def test_something_else_than_a_problem() -> None:

@@ -74,11 +74,16 @@ def test_from_a_file_to_a_route(browser: Browser, address: str) -> None:
 
 
 def test_a_refused_file_is_explained(browser: Browser, tmp_path: Path) -> None:
+    """Also one that cannot be read, as after it was deleted; the next one is taken."""
+    shown = "!document.querySelector('#refusal').hidden && document.querySelector('#refusal').textContent"
+    gone = "{ name: 'gone.csv', slice: () => ({ text: () => Promise.reject(new Error('gone.csv is gone')) }) }"
+    dropped = f"Object.assign(new Event('drop'), {{ dataTransfer: {{ files: [{gone}] }} }})"
+    browser.run(f"document.dispatchEvent({dropped})")
+    assert browser.wait(shown) == "gone.csv is gone"
     file = tmp_path / "broken.vrp"
     file.write_text("NAME : broken\nTYPE : CVRP\nDIMENSION : -3\n")
     browser.choose_file("#file", file)
-    text = browser.wait("!document.querySelector('#refusal').hidden && document.querySelector('#refusal').textContent")
-    assert text.startswith("broken.vrp:3: DIMENSION: ")
+    assert browser.wait(f"{shown} !== 'gone.csv is gone' && {shown}").startswith("broken.vrp:3: DIMENSION: ")
 
 
 def test_columns_and_clock_times(browser: Browser, tmp_path: Path) -> None:

@@ -154,7 +154,11 @@ def _packed(outcome: Outcome, place: dict[str, Any]) -> Any:
 def _unpacked(outcome: Any, problem: Problem) -> Outcome:
     if isinstance(outcome, NoSolutionError):
         partial: Any = outcome.result
-        result = None if partial is None else Result(problem, **partial.values)
+        result = None if partial is None else _result(partial, problem)
         return NoSolutionError(str(outcome), outcome.unserved, outcome.preparation, result)
-    values = outcome.values
-    return Result(problem, **{**values, "report": check(problem, values["solution"])})  # by the judge of this machine
+    return _result(outcome, problem)
+
+
+def _result(packed: _Packed, problem: Problem) -> Result:
+    """Return a result, checked by this machine."""
+    return Result(problem, **{**packed.values, "report": check(problem, packed.values["solution"])})

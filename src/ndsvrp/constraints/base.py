@@ -57,6 +57,7 @@ class Input:
 
     name: str
     column: Callable[[Any, Any], Any]
+    by_side: bool = False  #: in units of the larger side of the bounding box, as coordinates are
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Prizes(Constraint):
     fields = (Field("prize", 1, unit="length", section="PRIZE"),)
     inputs = (
         Input("has_prizes", lambda xp, data: xp.ones_like(data.demand)),
-        Input("prize", lambda xp, data: data.prize / per_node(data.side())),
+        Input("prize", lambda xp, data: data.prize / per_node(data.side()), by_side=True),
         Input("required", lambda xp, data: _required(data.prize)),
     )
     generator = "prizes"

@@ -50,9 +50,9 @@ class TimeWindows(Constraint):
     metric = Metric.DIMACS
     inputs = (
         Input("has_windows", lambda xp, data: xp.ones_like(data.demand)),
-        Input("ready", lambda xp, data: _within_hours(xp, data, 0)),
-        Input("due", lambda xp, data: _within_hours(xp, data, 1)),
-        Input("service", _service),
+        Input("ready", lambda xp, data: _within_hours(xp, data, 0), by_side=True),
+        Input("due", lambda xp, data: _within_hours(xp, data, 1), by_side=True),
+        Input("service", _service, by_side=True),
     )
     generator = "windows"
 

@@ -114,7 +114,7 @@ class EngineOf(Protocol[S]):
 
     def start(
         self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Init = None, *,
-        first: int | Ints = 0, precompile: Recipe | None = None,
+        first: int | Ints = 0, precompile: Sequence[Recipe] = (),
     ) -> S:  # fmt: skip
         """Return chains with a first solution each; chain i belongs to `problems[problem_of[i]]`.
 
@@ -123,7 +123,7 @@ class EngineOf(Protocol[S]):
 
         first: chains draw random numbers as chains `first`, `first + 1`, … of a batch, or, if it is an array
         (chains,), as the chains that it names. Part of a batch then finds what it would find within the batch.
-        precompile: the recipe of later calls. A GPU engine compiles its kernels in the background; a CPU engine
+        precompile: recipes of later calls. A GPU engine compiles their kernels in the background; a CPU engine
         allocates the memory of regions.
         """
 

@@ -64,7 +64,7 @@ class CpuEngine:
 
     def start(
         self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Init = None, *,
-        first: int | Ints = 0, precompile: Recipe | None = None,
+        first: int | Ints = 0, precompile: Sequence[Recipe] = (),
     ) -> CpuState:  # fmt: skip
         problem_of = np.ascontiguousarray(problem_of, np.int32)
         ticks = [ticks_of(problem) for problem in problems]
@@ -81,8 +81,9 @@ class CpuEngine:
         self._pace = 0.0
         per_unit = np.array([ticks[index].per_unit for index in problem_of])
         state = CpuState(tuple(problems), problem_of, chains, per_unit, instances, numbers)
-        if precompile is not None and precompile.regions > 1:
-            state.parts(precompile.regions)  # allocating them takes time, of which a search may have little
+        for recipe in precompile:
+            if recipe.regions > 1:
+                state.parts(recipe.regions)  # allocating them takes time, of which a search may have little
         return state
 
     def construct(self, state: CpuState, deadline: float | None) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -46,14 +47,13 @@ class CudaEngine:
 
     def start(
         self, problems: Sequence[Problem], problem_of: npt.ArrayLike, init: Init = None, *,
-        first: int | Ints = 0, precompile: Recipe | None = None,
+        first: int | Ints = 0, precompile: Sequence[Recipe] = (),
     ) -> CudaState:  # fmt: skip
         upload = prepare(problems, problem_of, init, self.neighbours)
-        if precompile is not None:
-            for group in upload.groups:
-                self.device.precompile("improve", self._way_to_improve(group.shape, precompile)[1])
-                if precompile.regions > 1:
-                    self.device.precompile("regions", _macros(group.shape.kind, None, 1))
+        for recipe, group in product(precompile, upload.groups):
+            self.device.precompile("improve", self._way_to_improve(group.shape, recipe)[1])
+            if recipe.regions > 1:
+                self.device.precompile("regions", _macros(group.shape.kind, None, 1))
         return self.start_upload(upload, first=first)
 
     def start_upload(self, upload: Upload, *, first: int | Ints = 0) -> CudaState:
@@ -155,7 +155,7 @@ class CudaEngine:
         before: list[Callable[[], None]] = []  # at most two launches are under way, so that Ctrl-C is noticed
         with self._split(state, recipe, seed, iteration) as groups:
             if callable(removed):
-                removed = removed(self._regions(state, groups))
+                removed = removed(_regions(groups))
                 temperature = temperature[:, : removed.shape[1]]
             in_ticks = self._in_ticks(state, temperature)
             steps = int(in_ticks.shape[1])
@@ -205,16 +205,6 @@ class CudaEngine:
                     group, recipe, "merge_parts", len(parts.members), group.memory, group.records, parts.memory,
                     parts.records, parts.own, parts.made, group.made,
                 )  # fmt: skip
-
-    def _regions(self, state: CudaState, groups: Sequence[Any]) -> Regions:
-        """Return the customers of all parts, in the order of the batch."""
-        own = groups[0].own
-        if len(groups) > 1:
-            total = sum(len(parts.members) for parts in groups)
-            own = own.new_zeros((total, max(parts.own.shape[1] for parts in groups)))
-            for parts in groups:
-                own[parts.number.long(), : parts.own.shape[1]] = parts.own
-        return Regions(own[:, 0], own[:, OWN_HEAD:])
 
     def _parts(self, group: Group, regions: int) -> Parts:
         """Return chains for the parts of the solutions of a group."""
@@ -401,3 +391,14 @@ def _macros(
 def _rows(group: Group, state: CudaState, values: Any) -> Any:
     """Return the rows of the group's chains."""
     return values if values is None or len(state.groups) == 1 else values[group.number.long()]
+
+
+def _regions(groups: Sequence[Any]) -> Regions:
+    """Return the customers of all parts, in the order of the batch."""
+    own = groups[0].own
+    if len(groups) > 1:
+        total = sum(len(parts.members) for parts in groups)
+        own = own.new_zeros((total, max(parts.own.shape[1] for parts in groups)))
+        for parts in groups:
+            own[parts.number.long(), : parts.own.shape[1]] = parts.own
+    return Regions(own[:, 0], own[:, OWN_HEAD:])

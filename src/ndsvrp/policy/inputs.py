@@ -22,6 +22,12 @@ def input_names() -> tuple[str, ...]:
     return (*POINT_INPUTS, *(column.name for constraint in CONSTRAINTS for column in constraint.inputs))
 
 
+def columns_by_side() -> list[int]:
+    """Return the columns in units of the larger side of the bounding box: with another box, they are scaled."""
+    by_side = {column.name for constraint in CONSTRAINTS for column in constraint.inputs if column.by_side}
+    return [i for i, name in enumerate(input_names()) if name in by_side or name in POINT_INPUTS]
+
+
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """A batch of problems of one size with their current solutions, on one device. Node 0 is the depot."""

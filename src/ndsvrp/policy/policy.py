@@ -14,7 +14,7 @@ from ndsvrp.policy.inputs import Inputs, static_inputs
 from ndsvrp.policy.network import Network
 from ndsvrp.policy.random_numbers import RandomNumbers
 from ndsvrp.policy.rollout import Sampler
-from ndsvrp.policy.windows import Divided
+from ndsvrp.policy.windows import Divided, window_size
 from ndsvrp.ruin import RuinRequest
 
 BYTES_PER_CHANNEL = 40  # of GPU memory, per node and channel of the network; measured: 35 for 128 x 2001 nodes
@@ -52,7 +52,7 @@ class Policy:
         except torch.cuda.OutOfMemoryError:
             fits = False
         if not fits:  # outside of `except`, where the traceback would keep tensors alive
-            raise self._too_many(len(static.nodes), static.nodes.shape[1])
+            raise self._too_many(request)
         if removed is None:
             return np.empty((shape[0], 0, shape[2]), np.int32)
         if began is not None:
@@ -68,12 +68,15 @@ class Policy:
         counts, customers = (torch.as_tensor(array, device=self.device) for array in request.regions)
         return self.sampler.customers_in_regions(Divided(static.nodes, shown, counts, customers), numbers, **how)
 
-    def _too_many(self, chains: int, nodes: int) -> EngineError:
+    def _too_many(self, request: RuinRequest) -> EngineError:
+        customers = request.problem.customers
+        if request.regions is not None:
+            customers = window_size(customers, request.rows // len(request.coordinates), request.removals)
         torch.cuda.empty_cache()
-        free, fit = room_for(torch, nodes * BYTES_PER_CHANNEL * self.network.config.width)
+        free, fit = room_for(torch, (1 + customers) * BYTES_PER_CHANNEL * self.network.config.width)
         return EngineError(
-            f"{free:.1f} GiB of GPU memory are free, too few for the network to look at {chains} chains of "
-            f"{nodes - 1} customers: about {fit} would fit"
+            f"{free:.1f} GiB of GPU memory are free, too few for the network to look at {request.rows} chains of "
+            f"{customers} customers: about {fit} would fit"
         )
 
     def expected_seconds(self) -> float:

@@ -67,12 +67,12 @@ class Sampler:
         """Sample rollouts for the parts of solutions, as `customers` does for whole ones."""
         if divided.nodes.device.type != "cpu":
             return None if _is_over(deadline) else self._graphs_in_regions(*numbers, *divided).clone()
-        shown = windows(divided, _shift(numbers.uniforms))
+        shown = _windows(divided, numbers.uniforms)
         removed = self.customers(shown.inputs, numbers, threads=threads, deadline=deadline)
         return None if removed is None else _named(shown, removed)
 
     def _sample_in_regions(self, seeds: Tensor, uniforms: Tensor, *tensors: Tensor) -> Tensor | None:
-        shown = windows(Divided(*tensors), _shift(uniforms))
+        shown = _windows(Divided(*tensors), uniforms)
         rollouts = self._sample(seeds, uniforms, *shown.inputs.tensors())
         return None if rollouts is None else _named(shown, rollouts.removed)
 
@@ -123,9 +123,9 @@ class Sampler:
         return Rollouts(*map(torch.cat, zip(*whole, strict=True))) if len(whole) == len(parts) else None
 
 
-def _shift(uniforms: Tensor) -> Tensor:
-    """Return what places the windows: the number of the last selection, as one more would have to be sent to a GPU."""
-    return uniforms[:, -1, -1]
+def _windows(divided: Divided, uniforms: Tensor) -> Windows:
+    """Return the windows, placed by the number of the last selection: one more would have to be sent to a GPU."""
+    return windows(divided, uniforms[:, -1, -1], uniforms.shape[2])
 
 
 def _named(shown: Windows, removed: Tensor) -> Tensor:

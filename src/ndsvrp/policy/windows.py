@@ -2,8 +2,9 @@
 
 The parts of a solution (`Regions`) differ in size, but the network takes a batch of one size. The customers of all
 parts are put in one sequence, part after part and route after route. The window of a part begins where its customers
-do. If they are fewer than the window holds, it shows customers of the next part behind them; if they are more, it shows
-a stretch of them. A route that is cut begins or ends at the depot.
+do. If they are fewer than the window holds, it shows customers of the next part behind them, or, at the end of the
+sequence, of the part before; if they are more, it shows a stretch of them. A route that is cut begins or ends at the
+depot. A window has no distance matrix: the network computes distances from coordinates.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ndsvrp.policy.inputs import Inputs, input_names
+from ndsvrp.policy.inputs import Inputs, columns_by_side
 
 SPARE = 1.25  # customers of a window, as a multiple of those of a part in the mean
-MULTIPLE = 16  # of which the customers of a window are a multiple
-LENGTHS = ("x", "y", "prize", "ready", "due", "service")  # inputs in units of the side of the box
+MULTIPLE = 16  # of which the customers of a window usually are a multiple
 
 
 class Divided(NamedTuple):
@@ -36,17 +36,20 @@ class Windows(NamedTuple):
     nodes: Tensor  #: (parts, S+1) int64: which node of the problem each one is
 
 
-def window_size(customers: int, regions: int) -> int:
-    """Return how many customers a window shows."""
-    return min(customers, MULTIPLE * (1 + int(SPARE * customers / regions) // MULTIPLE))
+def window_size(customers: int, regions: int, removals: int) -> int:
+    """Return how many customers a window shows: at least as many as are to be removed."""
+    return min(customers, max(removals, MULTIPLE * (1 + int(SPARE * customers / regions) // MULTIPLE)))
 
 
-def windows(divided: Divided, shift: Tensor) -> Windows:
-    """Return the windows of all parts; shift: (parts,) in [0, 1), which stretch of a large part a window shows."""
+def windows(divided: Divided, shift: Tensor, removals: int) -> Windows:
+    """Return the windows of all parts.
+
+    shift: (parts,) in [0, 1), which stretch of a large part a window shows; removals: customers that will be removed.
+    """
     static, customers = divided.nodes, divided.customers.to(torch.int64)
     chains, nodes, _ = static.shape
     regions, n = len(customers) // chains, nodes - 1
-    size = window_size(n, regions)
+    size = window_size(n, regions, removals)
     counts = divided.counts.to(torch.int64).view(chains, regions)
     ends = counts.cumsum(1)
     begins = ends - counts
@@ -71,14 +74,13 @@ def _inputs(static: Tensor, view: Tensor, index: Tensor, regions: int) -> Inputs
     low = points.amin(1, keepdim=True)
     side = (points.amax(1, keepdim=True) - low).amax(2, keepdim=True).clamp(min=1e-6)
     unit = torch.ones_like(seen[:, :1])
-    for name in LENGTHS:  # one by one: a list of columns would be copied to the GPU, which a graph cannot do
-        unit[:, :, input_names().index(name)] = side[:, :, 0]
+    for column in columns_by_side():  # one by one: a list would be copied to the GPU, which a graph cannot do
+        unit[:, :, column] = side[:, :, 0]
     seen = torch.cat([points - low, seen[:, :, 2:]], dim=2) / unit
     previous, following, route = view.repeat_interleave(regions, 1)
     local = torch.zeros_like(previous)
     local = local.scatter(1, index, torch.arange(index.shape[1], device=index.device).expand_as(index))
-    local[:, 0] = 0
-    previous, following = (local.gather(1, side_of.gather(1, index)) for side_of in (previous, following))
+    previous, following = (local.gather(1, beside.gather(1, index)) for beside in (previous, following))
     return Inputs(seen, None, previous, following, _renumbered(route.gather(1, index)))
 
 

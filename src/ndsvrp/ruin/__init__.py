@@ -28,7 +28,7 @@ class RuinRequest:
     coordinates: npt.NDArray[np.float64]
     """(chains, N+1, 2) in the unit square, augmented per chain; derived from the matrix if the problem has one."""
     view: View  #: the current solution of each chain
-    rollouts: int  #: K: removals wanted per chain
+    rollouts: int  #: K: removals wanted per chain, or per part
     removals: int  #: M: customers per removal, at most N
     random: np.random.Generator  #: seeded by (seed, iteration)
     threads: int = 1  #: cores that may be used; the result must not depend on it
@@ -61,7 +61,8 @@ class Ruin(Protocol):
     def __call__(self, request: RuinRequest) -> Ints:
         """Return (chains, K, M) int32: distinct customers, in insertion order; fewer than K after the deadline.
 
-        A removal of fewer than M customers ends with zeros.
+        A removal of fewer than M customers ends with zeros. If the request has regions: (parts, K, M), of which
+        customers of other parts are not removed.
         """
         ...
 
@@ -88,16 +89,16 @@ class FunctionRuin(Ruin):
 
 
 def checked_answer(answer: Any, request: RuinRequest) -> Ints:
-    """Return what a ruin answered, if its shape is (chains, K, M); engines check the customers themselves."""
+    """Return what a ruin answered, if its shape is (rows, up to K, M); engines check the customers themselves."""
     if not hasattr(answer, "shape"):
         try:
             answer = np.array(answer)
         except ValueError:  # of rows of different lengths
             answer = np.array(None)
-    chains, most, removals = request.rows, request.rollouts, request.removals
+    rows, most, removals = request.rows, request.rollouts, request.removals
     shape = tuple(answer.shape)
-    if len(shape) != 3 or (shape[0], shape[2]) != (chains, removals) or shape[1] > most:
-        raise NdsError(f"a ruin must return customers of shape ({chains}, up to {most}, {removals}), got {shape}")
+    if len(shape) != 3 or (shape[0], shape[2]) != (rows, removals) or shape[1] > most:
+        raise NdsError(f"a ruin must return customers of shape ({rows}, up to {most}, {removals}), got {shape}")
     found: Ints = answer
     return found
 

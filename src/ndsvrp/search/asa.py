@@ -76,7 +76,8 @@ class Search:
     def _start(self, problems: Sequence[Problem], init: Init) -> State:
         chains = self.settings.solutions
         problem_of, number = np.divmod(np.arange(chains * len(problems), dtype=np.int32), np.int32(chains))
-        state: State = self.engine.start(problems, problem_of, init, first=number, precompile=self._recipe)  # line 4
+        recipes = [self._recipe, self._rule_recipe] if self.settings.rule_steps > 0 else [self._recipe]
+        state: State = self.engine.start(problems, problem_of, init, first=number, precompile=recipes)  # line 4
         self.state = state
         return state
 
@@ -219,8 +220,8 @@ class Search:
     def _reconstructions(self, made: int) -> int:
         """Return the reconstructions of an iteration from the steps of its last `improve`.
 
-        Steps by a rule come last: if there were any, all others had been made. If time was up before, they are not
-        counted.
+        Steps by a rule come last: if there were any, all others are counted as made, those of empty parts included. If
+        time was up before, none is counted.
         """
         settings = self.settings
         if settings.rule_steps == 0:

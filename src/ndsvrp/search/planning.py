@@ -119,7 +119,7 @@ def plan(problem: Problem, request: Request, together: int = 1, *, has_gpu: Call
         changes["ruin"] = _pick("ruin", ruin, RUINS) if isinstance(ruin, str) else "function"
     if request.chains is not None:
         changes["chains"] = request.chains
-    is_own = ruin not in (None, *RUINS) or not isinstance(request.model, str | Path | None)
+    is_own = ruin not in (None, *RUINS) or not _works_in_regions(request.model)
     if request.chains is not None or is_own:  # regions divide the chains, and own ruins choose for whole solutions
         changes = {"regions": 1, "rule_steps": 0, **changes}
     settings = replace(base, **changes)
@@ -148,6 +148,11 @@ def _suits_policy(problem: Problem) -> bool:
     known = variant_of(problem).name in variants and models.choose(problem) is not None
     # It was not trained on long routes with windows, where rules find more: docs/findings.md.
     return plain and known and not presets.has_long_windows(problem)
+
+
+def _works_in_regions(model: str | Path | Ruin | RuinFunction | None) -> bool:
+    """Return whether a model chooses for the parts of solutions: those by name or path do."""
+    return isinstance(model, str | Path | None) or (isinstance(model, Ruin) and model.in_regions)
 
 
 def _model(problem: Problem, given: str | Path | Ruin | RuinFunction | None) -> str | Path:

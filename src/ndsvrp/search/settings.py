@@ -102,8 +102,6 @@ class Settings:
             raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
         if self.chains % self.regions:
             raise NdsError(f"chains must be a multiple of regions, got {self.chains} and {self.regions}")
-        if self.regions > 1 and self.ruin == "function":
-            raise NdsError(f"regions are for rules ({', '.join(RULES)}) and for the ruin 'policy', not for a function")
         if self.rule_steps > 0 and self.ruin in RULES:
             raise NdsError(f"rule_steps are for the learned policy or a function, not for the ruin '{self.ruin}'")
 

@@ -32,10 +32,6 @@ class Live:
         self.closed = False  #: whether the service stops before the search ends
         self.changed = Signal()
 
-    def begin_again(self) -> None:
-        """Forget the course: another attempt starts."""
-        self.points, self.incumbent, self.progress = [], None, None
-
     @property
     def cost(self) -> float | None:
         """Cost of the incumbent."""

@@ -87,7 +87,7 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._database, lambda: function(*args, **kwargs))
 
     def check_limits(self, options: JobOptions) -> None:
-        """Refuse a job that is above a limit, or the queue is full: before its instance is received."""
+        """Refuse a job above a limit, and every job while the queue is full: before its instance is received."""
         if options.time is not None and options.time > self.config.max_seconds:
             raise TooLargeError(f"time: {options.time:g} s is above the limit of {self.config.max_seconds:g} s")
         if self._open >= self.config.max_queue:
@@ -251,7 +251,6 @@ class Service:
     async def _run(self, job: Job, body: bytes) -> None:
         loop, options = asyncio.get_running_loop(), JobOptions(**job.options)
         live = self.live.setdefault(job.id, Live())
-        live.begin_again()
         live.job = job.model_dump_json().encode()
         live.changed.send()
         request, threads = options.request(self.config.device), self.config.threads_each

@@ -64,7 +64,12 @@ export function connectForm(form, limits, onAdded) {
   /** Take files one after another: a table with unknown columns is asked about, others are sent. */
   let taken = Promise.resolve();
   function take(files) {
-    for (const chosen of files) taken = taken.then(async () => (await columns.ask(chosen)) || send(chosen));
+    for (const chosen of files) taken = taken.then(async () => (await columns.ask(chosen)) || send(chosen)).catch(refuse);
+  }
+
+  function refuse(error) {
+    refusal.textContent = error.message;
+    refusal.hidden = false;
   }
 
   /** Send a file, with the meaning of columns such as ["demand=kg"]. Return whether it was accepted. */
@@ -79,8 +84,7 @@ export function connectForm(form, limits, onAdded) {
       onAdded(await answer.json());
       return true;
     } catch (error) {
-      refusal.textContent = error.message;
-      refusal.hidden = false;
+      refuse(error);
       return false;
     }
   }
