@@ -63,7 +63,7 @@ NDS_FN Ending draft_step(const Instance& in, const D& d, const Solution& s, Work
   Random random{key_of(key, 0)}, ordering{key_of(key, 1)}, accepting{key_of(key, ~0ull)};
   count = strip<R>(in, d, s, work, ruin(in, s, work, recipe, given, random, lanes), lanes);
   arrange(in, recipe, work.removed, count, 0, work.order, ordering, lanes);
-  recreate<R>(in, d, s, draft, work.order, count, greedy_for(recipe, ordering), kNoCeiling, lanes);
+  recreate<R>(in, d, s, draft, work.order, count, greedy_for(recipe, ordering), kAnyCost, lanes);
   if (draft.full) return kOverfull;
   if (lanes.time_is_up()) return kLate;
   if (double(draft.delta) >= margin_of(temperature, accepting)) return kKeeps;

@@ -29,7 +29,7 @@ NDS_FN bool opens(const Instance& in, const D& d, const typename R::Probe& probe
   return ways.to + ways.from < cost && R::opens(in, probe, c, routes, ways, limit, [&] { return greedy.coin(turn); });
 }
 
-constexpr double kNoCeiling = 1e300;
+constexpr double kAnyCost = 1e300;  // above all changes in cost
 
 // Whether a draft costs too much, whatever becomes of the customers that are still to be inserted: each may lower its
 // cost by its prize, and by rounding. A single lane leaves such drafts incomplete.
@@ -44,7 +44,7 @@ template <class R, class D, class L> class Ceiling {
     if constexpr (kHere) return double(draft.delta - left_) >= ceiling_;
     return false;
   }
-  NDS_FN void insert(i32 c) {
+  NDS_FN void settle(i32 c) {
     if constexpr (kHere) left_ -= gain(c);
   }
 
@@ -68,7 +68,7 @@ NDS_DEEP void recreate(const Instance& in, const D& d, const Solution& s, Draft&
   for (i32 turn = 0; turn < count && !draft.full && !top.exceeded(draft); ++turn) {
     if (turn % kLook == kLook - 1 && lanes.time_is_up()) break;
     const i32 c = order[turn];
-    top.insert(c);
+    top.settle(c);
     const Insertion<R> insertion(in, c, turn, greedy.blinks);
     const typename R::Probe& probe = insertion.probe;
     const i32 limit = greedy.serve_all ? kNever : R::limit(in, c);

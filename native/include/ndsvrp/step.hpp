@@ -229,9 +229,8 @@ NDS_DEEP i64 evaluate(const Instance& in, Chain& chain, Workspace& work, const R
   const D d(in);
   const u64 step_key = key_of(key, u64(k));
   const i32* removed = given ? given + i64(k) * recipe.removals : nullptr;
-  constexpr double kAlways = 1e300;
   Outcome outcome{};
-  step<R>(in, d, chain, work, recipe, removed, step_key, keep ? kAlways : -kAlways, kNoCeiling, outcome, crew);
+  step<R>(in, d, chain, work, recipe, removed, step_key, keep ? kAnyCost : -kAnyCost, kAnyCost, outcome, crew);
   if constexpr (crew.by_gaps) {
     if (keep && !recipe.all_routes) update_boxes(in, chain.current, crew);
   }
