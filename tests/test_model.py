@@ -89,7 +89,7 @@ def test_matrices() -> None:
     made = ndsvrp.Model()
     made.add_depot(window=(0, 100))
     made.add_customer(name="a")
-    assert said(made.problem) == "coordinates: needs locations, or distances by set_matrix"
+    assert said(made.problem) == "coordinates: needs locations (x and y, or lat and lon), or a matrix of distances"
     made.set_matrix(distance=[[0, 2], [3, 0]])
     made.set_matrix(duration=[[0, 20], [30, 0]])
     result = made.solve(iterations=1, chains=1, rollouts=1)

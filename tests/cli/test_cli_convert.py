@@ -41,11 +41,11 @@ def test_solve_a_table(nds, stops):
     [
         (("--column", "kg"), "--column: 'kg' is not like demand=kg"),
         (("--column", "demand=kg", "--column", "Demand=lb"), "--column: demand is stated twice"),
-        (("--column", "demand=kg"), "stops.csv: capacity: customers have demands; set_fleet sets the capacity; "
+        (("--column", "demand=kg"), "stops.csv: capacity: missing, customers have demands; "
                                     "--capacity, or capacity= in Python"),
         (("--column", "demand=mass"), "stops.csv:1: has no column 'mass', which is to be 'demand'"),
         (("--distance", "no.csv"), "no.csv: no such file"),
-        (("--capacity", "-1"), "stops.csv: capacity: -1 is not a capacity; --capacity, or capacity= in Python"),
+        (("--capacity", "-1"), "stops.csv: capacity: -1 is not a capacity"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::ndsvrp.errors.NdsWarning")

@@ -106,7 +106,10 @@ def test_columns_by_mapping_and_alias(tmp_path):
         ("x,y,name\n0,0,a\n1,1,a\n", ":3: names: 'a' is given to node 0 and to node 1"),
         ("x,y,ready,due\n0,0,0,9\n1,1,8,4\n", ":3: windows: due date 4 is before ready time 8 (customer 1, '1')"),
         ("lat,lon\n0,0\n91,1\n", ":3: coordinates: 91 is not a latitude in degrees (node 1)"),
-        ("name,demand\na,0\nb,1\n", ": coordinates: needs locations, or distances by set_matrix"),
+        (
+            "name,demand\na,0\nb,1\n",
+            ":1: no column holds places: --column x=NAME and y=NAME, or lat and lon; or a matrix (--distance)",
+        ),
     ],
 )  # fmt: skip
 def test_what_a_table_must_not_say(tmp_path, text, words):
@@ -116,8 +119,10 @@ def test_what_a_table_must_not_say(tmp_path, text, words):
 
 def test_a_table_needs_a_capacity(tmp_path):
     path = put(tmp_path, STOPS)
-    what = "customers have demands; set_fleet sets the capacity; --capacity, or capacity= in Python"
-    assert message(read, path) == f"{path}: capacity: {what}"
+    what = "capacity: missing, customers have demands; --capacity, or capacity= in Python"
+    assert message(read, path) == f"{path}: {what}"
+    other = put(tmp_path, '{"depot": {"x": 0, "y": 0}, "customers": [{"x": 1, "y": 1, "demand": 2}]}', "a.json")
+    assert message(read, other) == f"{other}: {what}"
     assert message(read, path, capacity=9, columns={"kg": "x"}).endswith("columns: no column 'kg' (known: name, x, y, "
         "lat, lon, demand, ready, due, service, prize)")  # fmt: skip
     assert message(read, path, capacity=9, columns={"demand": "kg"}) == (

@@ -44,6 +44,9 @@ def read_stops(
     if len(head) > MOST_COLUMNS:
         raise InstanceError(f"{len(head):,} columns, at most {MOST_COLUMNS:,}", line=first_line)
     positions = _positions(head, additions.columns, {_plain(word) for word in ignore}, file, first_line)
+    if additions.distance is None and not positions.keys() & set(PLACES):
+        what = "no column holds places: --column x=NAME and y=NAME, or lat and lon; or a matrix (--distance)"
+        raise InstanceError(what, line=first_line)
     model = Model(name, metric=Metric.NONE if metric is None else metric)
     lines: list[int] = []
     for cells, line in rows:
@@ -61,9 +64,8 @@ def read_stops(
     except InstanceError as error:
         if error.file is not None:  # of a matrix
             raise
-        what = f"{error.message}; --capacity, or capacity= in Python" if error.field == "capacity" else error.message
         line_ = None if error.node is None else lines[error.node]
-        raise InstanceError(what, file=file, line=line_, field=error.field, node=error.node) from None
+        raise InstanceError(error.message, file=file, line=line_, field=error.field, node=error.node) from None
 
 
 def stops_text(problem: Problem, delimiter: str = ",") -> str:
