@@ -209,7 +209,11 @@ def test_matrices_beside_other_files(tmp_path):
         ("0" + ",1" * 999, ":1: 1,000 values, expected 4: one per node, the depot first"),
         ("0,1,2,3\n" * 3, ": 3 rows, expected 4: one per node, the depot first"),
         ("0,1,2,3\n" * 5, ":5: more than 4 rows"),
-        ("0,1,2,x\n" * 4, ":1: '1' is neither a number nor the name of a stop"),
+        ("0,1,2,x\n" * 4, ":1: 'x' is neither a number nor the name of a stop"),
+        (",hub,bakery,kiosk,7\n" * 4, ":1: '7' is not the name of a stop"),
+        ("0,1,2,3\n0,1,2,-3\n0,1,2,3\n0,1,2,3\n", ":2: '-3' is negative"),
+        ("0 1 2 3\n" * 4, ":1: values are separated by spaces: use commas, semicolons or tabs"),
+        ("0;1,5;2;3,x\n" * 4, ":1: '3,x' is neither a number nor the name of a stop"),
         ("0,1,2,3\n0,x,2,3\n0,1,2,3\n0,1,2,3\n", ":2: 'x' is not a number"),
         (",hub,bakery,kiosk,kiosk\n" + "hub,1,2,3,4\n" * 4, ": a name is given twice, or one is missing"),
     ],
@@ -234,8 +238,17 @@ def test_files_that_are_no_matrix(tmp_path):
     )
     (tmp_path / "m.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'shape': (9999999999,)}")
     assert "is not an .npy file, or a damaged one" in message(read, path, capacity=9, duration=tmp_path / "m.npy")
-    matrix = put(tmp_path, "0,1,2,-3\n" * 4, "m.csv")
-    assert message(read, path, capacity=9, distance=matrix).endswith("distance: -3 from node 0 to node 3 is negative")
+    for number, words in ((-3, "-3 from node 2 to node 1 is negative"), (np.inf, "inf from node 2 to node 1 is not")):
+        values = np.ones((4, 4))
+        values[2, 1] = number
+        np.save(tmp_path / "m.npy", values)
+        assert message(read, path, capacity=9, duration=tmp_path / "m.npy").startswith(f"{tmp_path / 'm.npy'}: {words}")
+
+
+def test_a_matrix_with_decimal_commas(tmp_path):
+    path = put(tmp_path, "name;x;y\nhub;0;0\na;1,5;2\n")
+    for text in ("0;1,5\n2;0\n", ";a;hub\na;0;2\nhub;1,5;0\n"):
+        assert read(path, distance=put(tmp_path, text, "m.csv")).distance.tolist() == [[0, 1.5], [2, 0]]
 
 
 def test_large_tables_are_measured_before_they_are_parsed(tmp_path, monkeypatch):

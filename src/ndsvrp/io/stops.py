@@ -16,7 +16,7 @@ from ndsvrp.constraints import FIELDS
 from ndsvrp.errors import InstanceError, NdsError, warn
 from ndsvrp.io.additions import FLEET, Additions
 from ndsvrp.io.problem_json import is_on_the_sphere
-from ndsvrp.io.tokens import amount, is_number, shown
+from ndsvrp.io.tokens import amount, decimal, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.model import Model
 from ndsvrp.problem import Problem
@@ -116,8 +116,7 @@ def _rows(text: str) -> Iterator[tuple[list[str], int]]:
     try:
         for row in rows:
             if any(cell.strip() for cell in row):
-                decimal = [cell.replace(",", ".") if is_number(cell.replace(",", ".")) else cell for cell in row]
-                yield decimal if delimiter == ";" else row, rows.line_num
+                yield [decimal(cell) for cell in row] if delimiter == ";" else row, rows.line_num
     except csv.Error as error:
         raise InstanceError(f"is not CSV ({error})", line=rows.line_num) from None
 
