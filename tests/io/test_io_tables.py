@@ -85,6 +85,12 @@ def test_columns_by_mapping_and_alias(tmp_path):
     assert read(put(tmp_path, other), capacity=9, columns={"demand": "weight"}).demand.tolist() == [0, 2]
 
 
+def test_tabs_with_decimal_commas(tmp_path):
+    path = put(tmp_path, "name\tx\ty\tdemand\nhub\t0\t0\t\nb\t1,5\t2\t3,25\n", "stops.tsv")
+    problem = read(path, capacity=9)
+    assert problem.coordinates.tolist() == [[0, 0], [1.5, 2]] and problem.demand.tolist() == [0, 3.25]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -247,8 +253,11 @@ def test_files_that_are_no_matrix(tmp_path):
 
 def test_a_matrix_with_decimal_commas(tmp_path):
     path = put(tmp_path, "name;x;y\nhub;0;0\na;1,5;2\n")
-    for text in ("0;1,5\n2;0\n", ";a;hub\na;0;2\nhub;1,5;0\n"):
+    for text in ("0;1,5\n2;0\n", "0,0;1,5\n2,0;0,0\n", "0,0\t1,5\n2\t0\n", ";a;hub\na;0;2\nhub;1,5;0\n"):
         assert read(path, distance=put(tmp_path, text, "m.csv")).distance.tolist() == [[0, 1.5], [2, 0]]
+    quoted = put(tmp_path, '"","hub","b;c"\n"hub",0,1\n"b;c",2,0\n', "m.csv")
+    path = put(tmp_path, 'name,x,y\nhub,0,0\n"b;c",1,2\n')
+    assert read(path, distance=quoted).distance.tolist() == [[0, 1], [2, 0]]
 
 
 def test_large_tables_are_measured_before_they_are_parsed(tmp_path, monkeypatch):

@@ -88,7 +88,7 @@ def _rows(text: str, nodes: int) -> Iterator[tuple[list[str], int]]:
     for number, line in enumerate(io.StringIO(text), start=1):
         if not line.strip():
             continue
-        delimiter = delimiter or max(",;\t", key=line.count)
+        delimiter = delimiter or _delimiter(line)
         if line.count(delimiter) > 2 * nodes + 100:  # names in quotes may have some
             what = f"{line.count(delimiter) + 1:,} values, expected {nodes}: one per node, the depot first"
             raise InstanceError(what, line=number)
@@ -98,7 +98,13 @@ def _rows(text: str, nodes: int) -> Iterator[tuple[list[str], int]]:
             raise InstanceError(f"is not CSV ({error})", line=number) from None
         if len(words) == 1 and nodes > 1 and len(words[0].split()) > 1:
             raise InstanceError("values are separated by spaces: use commas, semicolons or tabs", line=number)
-        yield [decimal(word) for word in words] if delimiter == ";" else words, number
+        yield words if delimiter == "," else [decimal(word) for word in words], number
+
+
+def _delimiter(line: str) -> str:
+    """Return what separates the values of a line. Beside semicolons and tabs, commas are those of numbers."""
+    outside = "".join(line.split('"')[::2])  # of quotes
+    return next((mark for mark in ";\t" if mark in outside), ",")
 
 
 def _positions(words: list[str], names: tuple[str, ...], line: int) -> list[int]:

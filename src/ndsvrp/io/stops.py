@@ -116,7 +116,7 @@ def _rows(text: str) -> Iterator[tuple[list[str], int]]:
     try:
         for row in rows:
             if any(cell.strip() for cell in row):
-                yield [decimal(cell) for cell in row] if delimiter == ";" else row, rows.line_num
+                yield row if delimiter == "," else [decimal(cell) for cell in row], rows.line_num
     except csv.Error as error:
         raise InstanceError(f"is not CSV ({error})", line=rows.line_num) from None
 
