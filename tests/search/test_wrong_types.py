@@ -72,6 +72,9 @@ def test_unknown_keywords(problem: ndsvrp.Problem) -> None:
         message = said(call, tme=1)
         assert message.startswith("unknown option 'tme' (known: time, iterations, patience, target, seed, init, ")
         assert "solver, ruin, model, preset, device, threads, chains, regions, rollouts" in message
+    assert said(ndsvrp.Solver, time=1) == "'time' is an argument of solve, not of this call"
+    start = ndsvrp.Solution([[1]])
+    assert said(ndsvrp.solve_set, [problem], time=1, init=start) == "'init' is an argument of solve, not of this call"
     message = said(ndsvrp.Problem, demand=[0, 1], capcity=1, capacity=2)
     assert message.startswith("Problem: unknown 'capcity' (known: demand, capacity, coordinates, distance, ")
 
