@@ -122,6 +122,9 @@ def test_save_goes_by_the_ending(tmp_path: Any) -> None:
     csv = (tmp_path / "a.csv").read_text().splitlines()
     assert csv[0] == "route,position,node,name,lon,lat,demand,arrival,wait,start,departure,slack" and len(csv) == 5
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+    with pytest.raises(ndsvrp.NdsError, match=r"a\.PNG: '\.png' is a picture: --plot, or result\.plot"):
+        result.save(tmp_path / "a.PNG")
+    assert not (tmp_path / "a.PNG").exists()
 
 
 # --- the page ------------------------------------------------------------------------------------
