@@ -145,6 +145,9 @@ def test_solutions_from_names() -> None:
     assert problem.solution([["bakery", 2]]) == problem.solution([["bakery", "2"]]) == ndsvrp.Solution([[1, 2]])
     assert said(problem.solution, [["baker"]]) == "routes: there is no customer 'baker'"
     assert said(problem.solution, [[1.5]]) == "a solution is a list of routes, a route a list of customer numbers"
+    assert said(problem.solution, ["12", "3"]) == "routes: '12' is not a list of customers"
+    for flat in ([1, 2], 3, None):
+        assert said(problem.solution, flat) == "a solution is a list of routes, a route a list of customer numbers"
     result = made.solve(iterations=1, chains=1, rollouts=1, init=problem.solution([["2", "bakery"]]))
     assert result.cost == 20.0
 

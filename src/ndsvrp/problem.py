@@ -17,7 +17,7 @@ from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.geo import haversine
 from ndsvrp.metric import FLOAT_TOLERANCE, Floats, Metric
 from ndsvrp.scope import refuse_keyword
-from ndsvrp.solution import Solution
+from ndsvrp.solution import NOT_ROUTES, Solution
 from ndsvrp.text import printable
 
 LARGEST = 1e150  # of all numbers: their squares and sums are finite
@@ -195,7 +195,15 @@ class Problem:
                 raise InstanceError(f"there is no customer '{printable(customer)}'", field="routes")
             return numbers[customer] if isinstance(customer, str) else customer
 
-        return Solution([[number(customer) for customer in route] for route in routes])
+        def customers(route: Any) -> list[Any]:
+            if isinstance(route, str):  # iterating over its letters would find other names
+                raise InstanceError(f"'{printable(route)}' is not a list of customers", field="routes")
+            return [number(customer) for customer in route]
+
+        try:
+            return Solution([customers(route) for route in routes])
+        except TypeError:
+            raise NdsError(NOT_ROUTES) from None
 
     def side(self) -> float:
         """Return the larger side of the bounding box: the unit of temperatures and policy inputs.

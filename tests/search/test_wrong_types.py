@@ -64,6 +64,12 @@ def test_something_else_than_a_solution(problem: ndsvrp.Problem) -> None:
     kind = "must be a Solution, got list (ndsvrp.Solution(routes) makes one)"
     assert said(ndsvrp.check, problem, [[1]]) == f"what is checked {kind}"
     assert said(ndsvrp.write_solution, "a.sol", [[1]], 2.0) == f"what is written {kind}"
+    result = ndsvrp.solve(problem, iterations=1)
+    words = "init must be a Solution, got Result (its attribute solution is one)"
+    assert said(ndsvrp.solve, problem, iterations=1, init=result) == words
+    pair = (result.solution, 2.0)
+    words = "(its first element is one: solution, cost = ndsvrp.read_solution(file))"
+    assert said(ndsvrp.solve, problem, iterations=1, init=pair) == f"init must be a Solution, got tuple {words}"
     assert said(ndsvrp.Solution, [1, 2]) == "a solution is a list of routes, a route a list of customer numbers"
 
 
