@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -71,6 +74,22 @@ def test_from_a_file_to_a_route(browser: Browser, address: str) -> None:
     browser.run("document.querySelector('#job').hidden = true; document.querySelector('#jobs button').click()")
     browser.wait("!document.querySelector('#job').hidden && document.querySelector('#name').textContent === 'C101'")
     browser.wait(f"{LINES}.length === 10")
+
+
+def test_the_page_of_a_result_at_its_address(tmp_path: Path) -> None:
+    """Its style and script apply. The service has no token, which the address could not carry."""
+    with serving(tmp_path / "jobs.sqlite") as address, closing(Browser()) as browser:
+        body = (LIB / "Solomon/C101.txt").read_bytes()
+        with urlopen(f"{address}api/jobs?name=C101.txt&iterations=2", data=body) as answer:
+            job = json.load(answer)["id"]
+        with urlopen(f"{address}api/jobs/{job}/events") as events:
+            events.read()
+        browser.open(f"{address}api/jobs/{job}/result?form=html")
+        browser.wait("document.readyState === 'complete' && document.querySelectorAll('tr[data-route]').length === 10")
+        assert browser.run("getComputedStyle(document.querySelector('dl')).display") == "grid"
+        browser.run("document.querySelector('tr[data-route]').click()")
+        assert browser.run("document.body.classList.contains('dimmed')")
+        assert browser.complaints() == []
 
 
 def test_a_refused_file_is_explained(browser: Browser, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from ndsvrp import __version__
 from ndsvrp.errors import NdsError
 from ndsvrp.io.stops import KNOWN_COLUMNS
-from ndsvrp.serve.access import Access
+from ndsvrp.serve.access import REPORT_POLICY, Access
 from ndsvrp.serve.jobs import ENDED, ErrorMessage, Job, JobOptions
 from ndsvrp.serve.outputs import FORMS
 from ndsvrp.serve.service import INTERNAL, QueueFullError, Service, TooLargeError, logger
@@ -158,7 +158,8 @@ async def result(
         what = f"no result in the form '{form}'" if job.forms else "no result"
         raise HTTPException(404, f"the job has {what}{': ' + job.error if job.error else ''}")
     file = f"{Path(safe_name(job.name)).stem}.{form}"
-    return Response(data, media_type=FORMS[form].media_type, headers={"x-file-name": file})
+    headers = {"x-file-name": file} | ({"content-security-policy": REPORT_POLICY} if form == "html" else {})
+    return Response(data, media_type=FORMS[form].media_type, headers=headers)
 
 
 async def _body(request: Request, service: Service) -> bytes:
