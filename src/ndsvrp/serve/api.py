@@ -225,6 +225,8 @@ async def _refuse_input(_: Request, error: Exception) -> JSONResponse:
 async def _refuse_options(_: Request, error: Exception) -> JSONResponse:
     first = cast(RequestValidationError, error).errors()[0]
     name = first["loc"][-1] if first["loc"] else "request"
+    if first["type"] == "extra_forbidden":
+        return JSONResponse({"error": f"unknown option '{name}' (known: {', '.join(JobOptions.model_fields)})"}, 400)
     return JSONResponse({"error": f"{name}: {first['msg']}"}, 400)
 
 
