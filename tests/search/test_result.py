@@ -143,6 +143,7 @@ def test_page(tmp_path: Any) -> None:
     page = result.report(tmp_path / "out.html")
     assert (tmp_path / "out.html").read_text() == page == result.to_html()
     assert not re.search(r"(src|href)=\"(?!data:)|url\(|@import|fetch\(|http(?!://www\.w3\.org)", page)  # nothing else
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
     body = parsed(page)
     assert [heading.text for heading in body.iter("h2")] == ["Map", "Routes", "Times", "Stops", "Convergence"]
     assert "Munich &amp; &lt;b&gt;" in page and "<b>" not in page

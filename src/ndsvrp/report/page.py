@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_STRIPS = 2000  # stops with a picture of their window
 STYLE = """
 #map { box-sizing: border-box; width: 100%; max-height: 85vh; background: #fbfcfd; border: 1px solid #e3e7eb; }
-.gantt { width: 100%; } .gantt text { font-size: 11px; fill: #5a626b; }
+.gantt { width: 100%; min-width: 700px; } .gantt text { font-size: 11px; fill: #5a626b; }
 .strip { width: 300px; height: 14px; vertical-align: middle; }
 .route { transition: opacity 0.15s; } .dimmed .route:not(.chosen) { opacity: 0.12; }
 .swatch { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-right: 0.4em; }
@@ -61,7 +61,8 @@ def result_page(result: Result) -> str:
         parts.append(f"<h2>Routes</h2>\n{_routes(result, colours)}")
         if problem.has_times:
             words = "Bars are service, thin lines travel, yellow is waiting. Times start with the first departure."
-            parts.append(f"<h2>Times</h2>\n<p>{words}</p>\n{gantt(result, colours)}\n")
+            chart = f'<div class="scroll">{gantt(result, colours)}</div>'
+            parts.append(f"<h2>Times</h2>\n<p>{words}</p>\n{chart}\n")
         parts.append(f"<h2>Stops</h2>\n{_stops(result, colours)}")
     if result.trace:
         picture = base64.b64encode(to_svg(plot_trace(result, log_time=True))).decode()
