@@ -186,6 +186,11 @@ class Problem:
             return self.names[node]
         return str(node) if node else "depot"
 
+    def in_words(self, node: int) -> str:
+        """Return a node for a message: `customer 3`, `customer 3 ('kiosk')`, `the depot`."""
+        name = f" ('{printable(self.names[node])}')" if self.names is not None else ""
+        return f"customer {node}{name}" if node else "the depot"
+
     def solution(self, routes: Iterable[Iterable[str | SupportsIndex]]) -> Solution:
         """Return a solution from routes of names or numbers of customers, for a warm start or for `check`."""
         numbers = {self.name_of(node): node for node in range(1, len(self.demand))}

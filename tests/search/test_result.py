@@ -162,7 +162,7 @@ def test_pages_without_map_times_or_trace() -> None:
     empty = result_of(ndsvrp.Problem(coordinates=[[0, 0], [0, 0]], demand=[0, 1], capacity=1))
     page = empty.to_html()
     assert [heading.text for heading in parsed(page).iter("h2")] == ["Map"]
-    assert "1 required customers are not served: 1" in page
+    assert "1 required customer is not served: 1" in page
     with pytest.raises(NdsError, match="only the report of a Result has a page"):
         ndsvrp.check(matrix, ndsvrp.Solution([[1]]))("out.html")
 

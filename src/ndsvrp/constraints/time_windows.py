@@ -111,8 +111,7 @@ class TimeWindows(Constraint):
         numbers = list(visits.routes)
         for index in np.unique(of_route, return_index=True)[1].tolist():  # later stops are late because of this one
             there, when = int(stops[late[index] + 1]), float(reached[late[index]]) / problem.time_scale
-            who = "the depot" if there == 0 else f"customer {there}"
-            message = f"{who} is reached at {when:g}, after {windows[there, 1]:g}"
+            message = f"{problem.in_words(there)} is reached at {when:g}, after {windows[there, 1]:g}"
             yield Violation("windows", message, numbers[of_route[index]])
 
     def largest_time(self, ticks: Ticks) -> Any:
