@@ -63,6 +63,13 @@ def test_solution_without_cost_and_with_remarks(tmp_path):
     assert [(w.category, str(w.message)) for w in caught] == [(NdsWarning, f"{path}:2: Time: unknown field, ignored")]
 
 
+def test_vehicles_that_stay_at_the_depot_are_no_routes(tmp_path):
+    path = tmp_path / "a.sol"
+    path.write_text("Route #1: 3 7\nRoute #2:\nRoute #3: 2\nCost: 5\n")
+    with pytest.warns(NdsWarning, match=r"a\.sol:2: a route without customers, ignored$"):
+        assert read_solution(path) == (Solution([[3, 7], [2]]), 5.0)
+
+
 @pytest.mark.parametrize(
     "written, cost, metric, expected",
     [
