@@ -107,11 +107,14 @@ def test_standard_streams(stops):
     answer = piped("solve", "-", "--capacity", 5, "--column", "demand=kg", "--iterations", 3, "--out", "-", text=STOPS)
     assert answer.exit_code == 0
     assert answer.stdout.startswith("Route #1: ") and answer.stdout.endswith("Cost: 30\n")
-    assert answer.stderr.startswith("problem: CVRP, 3 customers") and "wrote -" in answer.stderr
+    assert answer.stderr.startswith("problem: CVRP, 3 customers") and "wrote" not in answer.stderr
     answer = piped("solve", "-", "--capacity", 5, "--column", "demand=kg", "--iterations", 3, "--json", "-", text=STOPS)
     assert json.loads(answer.stdout)["cost"] == 30.0
     answer = piped("solve", "-", "--out", "-", "--json", "-", "--capacity", 5, "--column", "demand=kg", text=STOPS)
     assert (answer.exit_code, answer.stderr) == (2, "nds: -: is given for two outputs\n")
+    ndsvrp.write_set(stops / "two.npz", ndsvrp.generate("cvrp", 5, count=2, seed=1))
+    answer = piped("info", "-", "--index", 1, text=(stops / "two.npz").read_bytes())
+    assert answer.stdout.splitlines()[0] == "name          problem-0001"
     answer = piped("info", "-", text="hello")
     assert answer.exit_code == 2 and answer.stderr.startswith("nds: -: is not an instance; accepted: VRPLIB (.vrp), ")
     answer = piped("solve", "-", text="")
