@@ -149,3 +149,8 @@ def test_schema(nds, name):
 def test_metric_that_a_file_states(nds, stops, data):
     nds("convert", data / "small/toy.vrp", "a.vrp", "--round", "exact")
     assert "metric        exact (as stated in the file)" in nds("info", "a.vrp").stdout
+
+
+def test_info_shows_clock_times(nds, stops):
+    (stops / "a.csv").write_text("x,y,ready,due\n0,0,08:00,17:30\n1,1,09:00,\n")
+    assert "depot hours   08:00 to 17:30\n" in nds("info", "a.csv").stdout

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ndsvrp.clock import clock
 from ndsvrp.constraints.base import Constraint, Facts, Field, Input, Violation, Visits, per_node, refuse, zero_at_depot
 from ndsvrp.constraints.timetable import earliest_starts
 from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY, Floats, Metric
@@ -144,8 +145,11 @@ class TimeWindows(Constraint):
         shares = [width / open_for for width, open_for in zip(widths, hours, strict=True) if open_for > 0]
         share = f" and {100 * float(np.mean(np.concatenate(shares))):.1f} % of the hours" if shares else ""
         service = [problem.service[1:] for problem in problems if problem.service is not None]
+        hours_text = " to ".join(spread(w[0, end] for w in windows) for end in (0, 1))
+        if len(problems) == 1 and problems[0].clock_times:
+            hours_text = " to ".join(map(clock, windows[0][0].tolist()))
         return [
-            ("depot hours", f"{spread(w[0, 0] for w in windows)} to {spread(w[0, 1] for w in windows)}"),
+            ("depot hours", hours_text),
             ("window width", summary(widths) + share),
             ("service time", summary(service) if service else "none"),
         ]
