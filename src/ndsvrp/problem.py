@@ -297,6 +297,8 @@ class Problem:
 
 
 def _value(field: Field, value: Any, nodes: int) -> Floats | float | int:
+    if value is None:
+        raise InstanceError("missing, must not be None", field=field.name)
     if field.count:
         return _count(field.name, value)
     array = _array(field.name, value, field.shape(nodes), finite=field.columns > 0)
@@ -328,7 +330,8 @@ def _count(field: str, value: Any) -> int:
     except (TypeError, ValueError, OverflowError):  # text, nan, infinity
         count = 0
     if count < 1 or count != value:
-        raise InstanceError(f"{count if count == value else value} is not a number of {field}", field=field)
+        given = repr(value) if isinstance(value, str) else count if count == value else value
+        raise InstanceError(f"{given} is not a number of {field}", field=field)
     return count
 
 

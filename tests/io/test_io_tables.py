@@ -303,7 +303,7 @@ def test_json_problem(tmp_path):
         ({"depot": None}, "depot: missing"),
         ({"depot": []}, "depot: is not a table"),
         ({"customers": [3]}, "customers[0]: is not a table"),
-        ({"customers": []}, "customers: none, add_customer adds one"),
+        ({"customers": []}, "customers: is empty, at least one is needed"),
         ({"depots": []}, "depots: is not supported (more than one depot)"),
         ({"colour": 1}, "colour: unknown, it may state a constraint (known: name, metric, clock_times, capacity, "
                         "vehicles, max_distance, max_duration, depot, customers, distance, duration)"),
@@ -458,7 +458,7 @@ def test_what_a_format_cannot_hold(tmp_path):
         ("road distances", "csv", "distance: a table of stops holds no matrix: use .json or .vrp"),
         ("everything", "txt", "prize: has no place in Solomon text: use .json or .vrp"),
         ("no windows", "txt", "windows: Solomon text needs time windows: use .json or .vrp"),
-        ("rounded", "npz", "metric: a set is of plain floats, the metric 'round' would be lost"),
+        ("rounded", "npz", "metric: a set is of plain floats, the metric 'round' would be lost (--round none)"),
     ):
         path = tmp_path / f"a.{ending}"
         assert message(write, path, CASES[name]) == f"{path}: {words}"

@@ -148,7 +148,10 @@ def test_fractional_demand_survives(tmp_path):
         ([], "a set needs at least one instance"),
         (problems(1) + problems(1, 6), "instances of different size or constraints do not make a set"),
         (problems(1) + problems(1, vehicles=3), "instances of different size or constraints do not make a set"),
-        (problems(1, metric=Metric.ROUND), "metric: a set is of plain floats, the metric 'round' would be lost"),
+        (
+            problems(1, metric=Metric.ROUND),
+            "metric: a set is of plain floats, the metric 'round' would be lost (--round none)",
+        ),
         (
             [Problem(demand=[0, 1], capacity=1, distance=np.ones((2, 2)))],
             "distance: a set cannot hold a distance matrix",

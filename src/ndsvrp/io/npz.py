@@ -148,7 +148,7 @@ def write_set(path: PathLike, problems: Sequence[Problem]) -> None:
         if problem.distance is not None or problem.coordinates is None:
             raise InstanceError("a set cannot hold a distance matrix", file=str(path), field="distance")
         if problem.metric is not Metric.NONE:
-            what = f"a set is of plain floats, the metric '{problem.metric}' would be lost"
+            what = f"a set is of plain floats, the metric '{problem.metric}' would be lost (--round none)"
             raise InstanceError(what, file=str(path), field="metric")
         coordinates.append(problem.coordinates)
     points = np.stack(coordinates)
