@@ -42,13 +42,13 @@ def town(**changes: Any) -> ndsvrp.Problem:
 def test_summary() -> None:
     problem = ndsvrp.Problem(
         coordinates=[[0, 0], [3, 4], [6, 8], [0, 5]], demand=[0, 2, 3, 4], capacity=5, name="toy", prize=[0, 0, 0, 7],
-        names=["hub", "bakery", "school", "kiosk"],
+        names=["hub", "big bakery", "school", "kiosk"],
     )  # fmt: skip
     assert str(result_of(problem, (1, 2))) == (
         "toy: PCVRP, 3 customers\n"
         "cost 27, distance 20, lost prizes 7, 1 route, 1 unserved\n"
         "route  stops  load  distance  duration  customers\n"
-        "    1      2     5        20        20  bakery school\n"
+        "    1      2     5        20        20  big bakery, school\n"
         "time limit after 1.50 s, 20 iterations, 4,000 solutions; seed 7"
     )
     broken = str(result_of(problem, (1, 2, 3))).splitlines()
