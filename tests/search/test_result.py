@@ -138,6 +138,13 @@ def parsed(page: str) -> ElementTree.Element:
     return ElementTree.fromstring(re.sub(r"(<img [^>]*[^/])>", r"\1/>", plain))
 
 
+def test_page_names_the_unserved() -> None:
+    assert "<dt>unserved</dt><dd>2: Munich &amp; &lt;b&gt;, Köln</dd>" in result_of(town(), (1,)).to_html()
+    assert "<dt>unserved</dt><dd>0</dd>" in result_of(town(), (1, 2, 3)).to_html()
+    many = ndsvrp.Problem(coordinates=[[i, 0] for i in range(31)], demand=[0] * 31, capacity=1)
+    assert f"<dd>30: {', '.join(map(str, range(1, 21)))}, …</dd>" in result_of(many).to_html()
+
+
 def test_page(tmp_path: Any) -> None:
     result = result_of(town(), (1, 2), trace=(TracePoint(0.5, 1, 30.0), TracePoint(1.0, 9, 20.1)))
     page = result.report(tmp_path / "out.html")

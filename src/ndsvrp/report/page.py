@@ -21,6 +21,7 @@ from ndsvrp.webpage import html_text, page
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
+NAMES = 20  # of unserved customers
 MOST_STRIPS = 2000  # stops with a picture of their window
 STYLE = """
 #map { box-sizing: border-box; width: 100%; max-height: 85vh; background: #fbfcfd; border: 1px solid #e3e7eb; }
@@ -76,7 +77,7 @@ def _facts(result: Result) -> str:
     facts += [("cost", number(report.cost)), ("distance", number(report.distance))]
     if problem.has_prizes:
         facts.append(("lost prizes", number(report.lost_prizes)))
-    facts += [("routes", f"{len(result.schedule):,}"), ("unserved", f"{len(report.unserved):,}")]
+    facts += [("routes", f"{len(result.schedule):,}"), ("unserved", _unserved(result))]
     why = STOPPED.get(result.stopped, result.stopped)
     facts.append(("search", f"{why} after {result.seconds:.2f} s, {amount(result.iterations, 'iteration')}"))
     facts.append(("seed", str(result.seed)))
@@ -84,6 +85,13 @@ def _facts(result: Result) -> str:
     broken = "".join(f"<li>{html_text(str(violation))}</li>" for violation in report.violations)
     bad = f'<p class="bad">Infeasible:</p><ul class="bad">{broken}</ul>\n' if broken else ""
     return f"<dl>{lines}</dl>\n{bad}"
+
+
+def _unserved(result: Result) -> str:
+    """Return how many customers are unserved, and the names of the first ones."""
+    unserved = result.report.unserved
+    names = ", ".join(result.problem.name_of(customer) for customer in unserved[:NAMES])
+    return f"{len(unserved):,}" + (f": {names}" if names else "") + (", …" if len(unserved) > NAMES else "")
 
 
 def _routes(result: Result, colours: list[str]) -> str:
