@@ -113,6 +113,10 @@ def test_what_a_model_refuses() -> None:
         "add_customer: unknown 'pickup' (not supported: pickups and deliveries; "
         "known: x, y, lat, lon, name, demand, window, service, prize)"
     )
+    words = "pickups and deliveries; what the depot delivers is the demand; known: x, y, "  # PyVRP's name of a demand
+    assert said(made.add_customer, 1, 2, delivery=3).startswith(
+        f"add_customer: unknown 'delivery' (not supported: {words}"
+    )
     assert said(made.add_customer, 1, 2, weight=3).startswith("add_customer: unknown 'weight' (known: x, y, lat, ")
     assert said(made.set_fleet, capacity=[4, 9]) == (
         "set_fleet: capacity is one number for all; vehicles that differ are not supported"
