@@ -154,6 +154,9 @@ def test_page(tmp_path: Any) -> None:
     body = parsed(page)
     assert [heading.text for heading in body.iter("h2")] == ["Map", "Routes", "Times", "Stops", "Convergence"]
     assert "Munich &amp; &lt;b&gt;" in page and "<b>" not in page
+    for table in body.iter("table"):  # heads are aligned as their columns
+        head, first = ([cell.get("class") == "number" for cell in row] for row in [*table.iter("tr")][:2])
+        assert head == first and any(head) and not all(head)
     rows = [["".join(cell.itertext()) for cell in row] for row in body.iter("tr")]
     assert rows[1][:3] == ["1", "2", "5"] and rows[1][-1] == "Hamburg, Munich & <b>"
     stops = {row[0]: row for row in rows[3:]}

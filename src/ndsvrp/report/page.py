@@ -21,6 +21,7 @@ from ndsvrp.webpage import html_text, page
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
+TEXTS = ("route", "customers", "stop", "window", "times")  # columns that do not hold numbers
 NAMES = 20  # of unserved customers
 MOST_STRIPS = 2000  # stops with a picture of their window
 STYLE = """
@@ -142,7 +143,8 @@ def _stop_table(result: Result, route: RouteSchedule, swatch: str, axis: Axis | 
 
 
 def _table(head: list[str], rows: list[str]) -> str:
-    cells = "".join(f"<th>{html_text(name)}</th>" for name in head)
+    kinds = ["" if name in TEXTS else ' class="number"' for name in head]
+    cells = "".join(f"<th{kind}>{html_text(name)}</th>" for name, kind in zip(head, kinds, strict=True))
     body = f"<thead><tr>{cells}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>"
     return f'<div class="scroll"><table>\n{body}</table></div>\n'
 
