@@ -161,7 +161,7 @@ def test_prizes() -> None:
 def test_a_required_customer_is_missing() -> None:
     # 0-3-0 and 0-4-0: 34; the prize of 2 is lost, that of 1 is 0.
     report = checked(four(prize=PRIZE), (3,), (4,))
-    assert report.violations == (Violation("unserved", "1 required customers are not served: 1"),)
+    assert report.violations == (Violation("unserved", "1 required customer is not served: 1"),)
     assert (report.cost, report.unserved) == (38.0, (1, 2))
 
 
@@ -198,9 +198,19 @@ def test_every_rule_broken_at_once() -> None:
         ("capacity", "route 1: load 9 is above the capacity 7"),
         ("windows", "route 1: customer 3 is reached at 28.2788, after 9"),
         ("fleet", "3 routes for 2 vehicles"),
-        ("unserved", "1 required customers are not served: 1"),
+        ("unserved", "1 required customer is not served: 1"),
     ]
     assert report.cost == pytest.approx(37 + sqrt(265))  # the prize of 1 is 0
+
+
+def test_violations_state_names() -> None:
+    names = ["hub", "Ann", "Bob", "Cyd\n", "Dan"]
+    report = checked(four(windows=WINDOWS, service=SERVICE, names=names), (4, 3), (2, 2))
+    assert [str(v) for v in report.violations if v.kind != "capacity"] == [
+        "route 2: customer 2 ('Bob') is served twice",
+        "route 1: customer 3 ('Cyd\\n') is reached at 28.2788, after 9",
+        "1 required customer is not served: Ann",
+    ]
 
 
 def test_the_depot_is_no_customer() -> None:

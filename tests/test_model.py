@@ -90,7 +90,7 @@ def test_matrices() -> None:
     made = ndsvrp.Model()
     made.add_depot(window=(0, 100))
     made.add_customer(name="a")
-    assert said(made.problem) == "coordinates: needs locations, or distances by set_matrix"
+    assert said(made.problem) == "coordinates: needs locations (x and y, or lat and lon), or a matrix of distances"
     made.set_matrix(distance=[[0, 2], [3, 0]])
     made.set_matrix(duration=[[0, 20], [30, 0]])
     result = made.solve(iterations=1, chains=1, rollouts=1)
@@ -113,6 +113,10 @@ def test_what_a_model_refuses() -> None:
     assert said(made.add_customer, 1, 2, pickup=3) == (
         "add_customer: unknown 'pickup' (not supported: pickups and deliveries; "
         "known: x, y, lat, lon, name, demand, window, service, prize)"
+    )
+    words = "pickups and deliveries; what the depot delivers is the demand; known: x, y, "  # PyVRP's name of a demand
+    assert said(made.add_customer, 1, 2, delivery=3).startswith(
+        f"add_customer: unknown 'delivery' (not supported: {words}"
     )
     assert said(made.add_customer, 1, 2, weight=3).startswith("add_customer: unknown 'weight' (known: x, y, lat, ")
     assert said(made.set_fleet, capacity=[4, 9]) == (
@@ -146,6 +150,9 @@ def test_solutions_from_names() -> None:
     assert problem.solution([["bakery", 2]]) == problem.solution([["bakery", "2"]]) == ndsvrp.Solution([[1, 2]])
     assert said(problem.solution, [["baker"]]) == "routes: there is no customer 'baker'"
     assert said(problem.solution, [[1.5]]) == "a solution is a list of routes, a route a list of customer numbers"
+    assert said(problem.solution, ["12", "3"]) == "routes: '12' is not a list of customers"
+    for flat in ([1, 2], 3, None):
+        assert said(problem.solution, flat) == "a solution is a list of routes, a route a list of customer numbers"
     result = made.solve(iterations=1, chains=1, rollouts=1, init=problem.solution([["2", "bakery"]]))
     assert result.cost == 20.0
 

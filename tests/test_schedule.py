@@ -31,6 +31,14 @@ def test_without_times() -> None:
     )
 
 
+@pytest.mark.parametrize("windows", [None, [[2, 30], [2, 30], [2, 30]]])
+def test_no_vehicle_leaves_before_the_depot_opens(windows: Any) -> None:
+    """The departure is the return less all legs, which rounding must not make earlier."""
+    problem = ndsvrp.Problem(coordinates=[[0, 0], [1, 1], [9, 9]], demand=[0, 1, 1], capacity=2, windows=windows)
+    (route,) = schedule(problem, ndsvrp.Solution([[1, 2]]))
+    assert route.stops[0].departure == (0.0 if windows is None else 2.0)
+
+
 WINDOWS = [[0, 60], [0, 9], [20, 22], [10, 30]]
 
 

@@ -15,6 +15,7 @@ from ndsvrp.constraints import Violation, Visits, constraints_of
 from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem, require_problem
 from ndsvrp.solution import Solution, require_solution
+from ndsvrp.text import amount, printable
 
 __all__ = ["Report", "Violation", "check"]
 
@@ -59,8 +60,11 @@ def check(problem: Problem, solution: Solution) -> Report:
     lost = sum(constraint.lost(problem, unserved) for constraint in constraints)
     required = unserved[problem.required[unserved]]
     if len(required):
-        shown = ", ".join(map(str, required[:20])) + (", …" if len(required) > 20 else "")
-        violations.append(Violation("unserved", f"{len(required)} required customers are not served: {shown}"))
+        names = [printable(problem.name_of(customer)) for customer in required[:20].tolist()]
+        shown = ", ".join(names) + (", …" if len(required) > 20 else "")
+        verb = "is" if len(required) == 1 else "are"
+        what = f"{amount(len(required), 'required customer')} {verb} not served: {shown}"
+        violations.append(Violation("unserved", what))
     if len(violations) > MOST:
         violations[MOST:] = [Violation("more", "… and more")]
     scale = problem.metric.scale
@@ -90,5 +94,5 @@ def _visits(problem: Problem, solution: Solution, visits: Visits) -> Iterator[Vi
             if not 1 <= customer <= problem.customers:
                 yield Violation("unknown", f"there is no customer {customer}", number)
             elif customer in seen:
-                yield Violation("twice", f"customer {customer} is served twice", number)
+                yield Violation("twice", f"{problem.in_words(customer)} is served twice", number)
             seen.add(customer)

@@ -132,6 +132,11 @@ class Model:
         """The names of depot and customers."""
         return tuple(node["name"] for node in (self._depot, *self._customers) if node is not None)
 
+    @property
+    def has_demands(self) -> bool:
+        """Whether a customer has a demand, which takes vehicles with a capacity."""
+        return any(node["demand"] for node in self._customers)
+
     def problem(self) -> Problem:
         """Return the problem, validated."""
         if self._depot is None:
@@ -148,7 +153,7 @@ class Model:
             columns[field] = columns[field] if np.any(columns[field]) else None
         fields = columns | {name: value for name, value in fleet.items() if value is not None}
         if fields.get("capacity") is None:
-            if np.any(columns["demand"]):
+            if self.has_demands:
                 raise InstanceError("customers have demands; set_fleet sets the capacity", field="capacity")
             fields["capacity"] = 1.0
         fields |= self._travel(nodes)
@@ -183,7 +188,8 @@ class Model:
             raise InstanceError(what, field="coordinates")
         located, geographic = kinds != {"no location"}, kinds == {"lat and lon"}
         if not located and distance is None:
-            raise InstanceError("needs locations, or distances by set_matrix", field="coordinates")
+            what = "needs locations (x and y, or lat and lon), or a matrix of distances"
+            raise InstanceError(what, field="coordinates")
         points = np.array([node["point"] for node in nodes], np.float64) if located else None
         if points is not None and distance is None and not geographic:
             warn_of_degrees(points, self.name)

@@ -17,7 +17,7 @@ from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.geo import haversine
 from ndsvrp.metric import FLOAT_TOLERANCE, Floats, Metric
 from ndsvrp.scope import refuse_keyword
-from ndsvrp.solution import Solution
+from ndsvrp.solution import NOT_ROUTES, Solution
 from ndsvrp.text import printable
 
 LARGEST = 1e150  # of all numbers: their squares and sums are finite
@@ -186,6 +186,11 @@ class Problem:
             return self.names[node]
         return str(node) if node else "depot"
 
+    def in_words(self, node: int) -> str:
+        """Return a node for a message: `customer 3`, `customer 3 ('kiosk')`, `the depot`."""
+        name = f" ('{printable(self.names[node])}')" if self.names is not None else ""
+        return f"customer {node}{name}" if node else "the depot"
+
     def solution(self, routes: Iterable[Iterable[str | SupportsIndex]]) -> Solution:
         """Return a solution from routes of names or numbers of customers, for a warm start or for `check`."""
         numbers = {self.name_of(node): node for node in range(1, len(self.demand))}
@@ -195,7 +200,15 @@ class Problem:
                 raise InstanceError(f"there is no customer '{printable(customer)}'", field="routes")
             return numbers[customer] if isinstance(customer, str) else customer
 
-        return Solution([[number(customer) for customer in route] for route in routes])
+        def customers(route: Any) -> list[Any]:
+            if isinstance(route, str):  # iterating over its letters would find other names
+                raise InstanceError(f"'{printable(route)}' is not a list of customers", field="routes")
+            return [number(customer) for customer in route]
+
+        try:
+            return Solution([customers(route) for route in routes])
+        except TypeError:
+            raise NdsError(NOT_ROUTES) from None
 
     def side(self) -> float:
         """Return the larger side of the bounding box: the unit of temperatures and policy inputs.
@@ -284,6 +297,8 @@ class Problem:
 
 
 def _value(field: Field, value: Any, nodes: int) -> Floats | float | int:
+    if value is None:
+        raise InstanceError("missing, must not be None", field=field.name)
     if field.count:
         return _count(field.name, value)
     array = _array(field.name, value, field.shape(nodes), finite=field.columns > 0)
@@ -315,7 +330,8 @@ def _count(field: str, value: Any) -> int:
     except (TypeError, ValueError, OverflowError):  # text, nan, infinity
         count = 0
     if count < 1 or count != value:
-        raise InstanceError(f"{count if count == value else value} is not a number of {field}", field=field)
+        given = repr(value) if isinstance(value, str) else count if count == value else value
+        raise InstanceError(f"{given} is not a number of {field}", field=field)
     return count
 
 

@@ -12,7 +12,7 @@ _MEANINGS = {
     "LINEHAUL": "backhauls",
     "PICKUP": "pickups and deliveries",
     "PICKUPS": "pickups and deliveries",
-    "DELIVERY": "pickups and deliveries",
+    "DELIVERY": "pickups and deliveries; what the depot delivers is the demand",
     "RELEASE": "release times",
     "MUTUALLY": "customers that exclude one another",
     "VEHICLES": "vehicles that differ",

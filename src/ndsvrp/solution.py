@@ -9,6 +9,8 @@ from ndsvrp.errors import NdsError
 
 Route = tuple[int, ...]  #: customers (1 … N) in the order of visit; the depot at both ends is implied
 
+NOT_ROUTES = "a solution is a list of routes, a route a list of customer numbers"
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -20,12 +22,17 @@ class Solution:
         try:
             plain = tuple(tuple(map(index, route)) for route in routes)
         except TypeError:
-            raise NdsError("a solution is a list of routes, a route a list of customer numbers") from None
+            raise NdsError(NOT_ROUTES) from None
         object.__setattr__(self, "routes", plain)
 
 
 def require_solution(what: str, value: Any) -> None:
     """Raise unless the value is a solution; `what` needs it."""
-    if not isinstance(value, Solution):
-        kind = type(value).__name__
-        raise NdsError(f"{what} must be a Solution, got {kind} (ndsvrp.Solution(routes) makes one)")
+    if isinstance(value, Solution):
+        return
+    hint = "ndsvrp.Solution(routes) makes one"
+    if hasattr(value, "solution"):
+        hint = "its attribute solution is one"
+    elif isinstance(value, tuple) and value and isinstance(value[0], Solution):
+        hint = "its first element is one: solution, cost = ndsvrp.read_solution(file)"
+    raise NdsError(f"{what} must be a Solution, got {type(value).__name__} ({hint})")

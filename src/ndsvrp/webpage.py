@@ -26,6 +26,7 @@ def page(title: str, body: str, style: str = "") -> str:
     """Return a whole page. `title` is plain text, `body` is HTML, `style` is added to the common one."""
     name = html_text(title)
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{name}</title>\n'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{name}</title>\n'
         f"<style>\n{STYLE}\n{style}</style>\n</head>\n<body>\n<h1>{name}</h1>\n{body}</body>\n</html>\n"
     )

@@ -41,11 +41,11 @@ def test_solve_a_table(nds, stops):
     [
         (("--column", "kg"), "--column: 'kg' is not like demand=kg"),
         (("--column", "demand=kg", "--column", "Demand=lb"), "--column: demand is stated twice"),
-        (("--column", "demand=kg"), "stops.csv: capacity: customers have demands; set_fleet sets the capacity; "
+        (("--column", "demand=kg"), "stops.csv: capacity: missing, customers have demands; "
                                     "--capacity, or capacity= in Python"),
         (("--column", "demand=mass"), "stops.csv:1: has no column 'mass', which is to be 'demand'"),
         (("--distance", "no.csv"), "no.csv: no such file"),
-        (("--capacity", "-1"), "stops.csv: capacity: -1 is not a capacity; --capacity, or capacity= in Python"),
+        (("--capacity", "-1"), "stops.csv: capacity: -1 is not a capacity"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::ndsvrp.errors.NdsWarning")
@@ -107,11 +107,14 @@ def test_standard_streams(stops):
     answer = piped("solve", "-", "--capacity", 5, "--column", "demand=kg", "--iterations", 3, "--out", "-", text=STOPS)
     assert answer.exit_code == 0
     assert answer.stdout.startswith("Route #1: ") and answer.stdout.endswith("Cost: 30\n")
-    assert answer.stderr.startswith("problem: CVRP, 3 customers") and "wrote -" in answer.stderr
+    assert answer.stderr.startswith("problem: CVRP, 3 customers") and "wrote" not in answer.stderr
     answer = piped("solve", "-", "--capacity", 5, "--column", "demand=kg", "--iterations", 3, "--json", "-", text=STOPS)
     assert json.loads(answer.stdout)["cost"] == 30.0
     answer = piped("solve", "-", "--out", "-", "--json", "-", "--capacity", 5, "--column", "demand=kg", text=STOPS)
     assert (answer.exit_code, answer.stderr) == (2, "nds: -: is given for two outputs\n")
+    ndsvrp.write_set(stops / "two.npz", ndsvrp.generate("cvrp", 5, count=2, seed=1))
+    answer = piped("info", "-", "--index", 1, text=(stops / "two.npz").read_bytes())
+    assert answer.stdout.splitlines()[0] == "name          problem-0001"
     answer = piped("info", "-", text="hello")
     assert answer.exit_code == 2 and answer.stderr.startswith("nds: -: is not an instance; accepted: VRPLIB (.vrp), ")
     answer = piped("solve", "-", text="")
@@ -146,3 +149,8 @@ def test_schema(nds, name):
 def test_metric_that_a_file_states(nds, stops, data):
     nds("convert", data / "small/toy.vrp", "a.vrp", "--round", "exact")
     assert "metric        exact (as stated in the file)" in nds("info", "a.vrp").stdout
+
+
+def test_info_shows_clock_times(nds, stops):
+    (stops / "a.csv").write_text("x,y,ready,due\n0,0,08:00,17:30\n1,1,09:00,\n")
+    assert "depot hours   08:00 to 17:30\n" in nds("info", "a.csv").stdout

@@ -129,6 +129,7 @@ def test_outputs_are_checked_before_the_search(refused, tmp_path):
     png = tmp_path / "no" / "a.png"
     assert refused("solve", TOY, *long, "--plot", png) == f"{png}: cannot be written (No such directory)"
     assert "pictures are written as" in refused("solve", TOY, *long, "--plot", tmp_path / "a.xyz")
+    assert "'.png' is a picture: --plot" in refused("solve", TOY, *long, "--out", tmp_path / "a.png")
     matrix = DATA / "small/toymatrix.vrp"
     assert "has no coordinates" in refused("solve", matrix, *long, "--plot", tmp_path / "a.png")
     same = tmp_path / "same"

@@ -190,7 +190,9 @@ def test_a_fleet_too_small_by_arithmetic_is_refused_at_once(nds, fleet, tmp_path
 def test_partial_solutions_are_written_where_files_can_say_so(nds, fleet, any_fleet, tmp_path):
     files = {"--out": "a.sol", "--json": "a.json", "--plot": "a.svg", "--report": "a.html"}
     options = [word for flag, name in files.items() for word in (flag, tmp_path / name)]
-    nds("solve", fleet(4), "--iterations", 2, *options, code=3)
+    answer = nds("solve", fleet(4), "--iterations", 2, *options, code=3)
+    written = ", ".join(str(tmp_path / name) for name in ("a.json", "a.svg", "a.html"))
+    assert answer.stdout.splitlines()[-1] == f"wrote {written}, of a partial solution"
     assert not (tmp_path / "a.sol").exists() and (tmp_path / "a.svg").exists()
     table = json.loads((tmp_path / "a.json").read_text())
     assert (table["feasible"], len(table["unserved"]), len(table["routes"])) == (False, 10, 4)

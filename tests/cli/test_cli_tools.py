@@ -86,7 +86,7 @@ def test_check_names_every_violation(nds, data, tmp_path):
     bad.write_text("Route #1: 1 2 3\nRoute #2: 3 9\nCost: 1\n")
     answer = nds("check", data / "small/toy.vrp", bad, code=3)
     for words in ("route 1: load 12 is above the capacity 10", "route 2: customer 3 is served twice",
-                  "route 2: there is no customer 9", "1 required customers are not served: 4"):  # fmt: skip
+                  "route 2: there is no customer 9", "1 required customer is not served: 4"):  # fmt: skip
         assert words in answer.stdout
     assert facts(answer)["feasible"] == "no"
 

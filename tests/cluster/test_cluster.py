@@ -231,7 +231,7 @@ def test_what_is_refused_before_anything_is_sent() -> None:
         "unknown cluster 'slurm': one of ray": {"cluster": "slurm"},
         "callback is for searches in this process; with a cluster, on_result gets each result": {"callback": print},
         "stop is for searches in this process; with a cluster, on_result gets each result": {"stop": print},
-        "a search needs a limit: seconds or iterations": {"iterations": None},
+        r"a search needs a limit: time \(in seconds\) or iterations": {"iterations": None},
         "together must be at least 1, got 0": {"together": 0},
         "unknown option 'colour'": {"colour": 1},
     }

@@ -85,6 +85,12 @@ def test_columns_by_mapping_and_alias(tmp_path):
     assert read(put(tmp_path, other), capacity=9, columns={"demand": "weight"}).demand.tolist() == [0, 2]
 
 
+def test_tabs_with_decimal_commas(tmp_path):
+    path = put(tmp_path, "name\tx\ty\tdemand\nhub\t0\t0\t\nb\t1,5\t2\t3,25\n", "stops.tsv")
+    problem = read(path, capacity=9)
+    assert problem.coordinates.tolist() == [[0, 0], [1.5, 2]] and problem.demand.tolist() == [0, 3.25]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -106,7 +112,10 @@ def test_columns_by_mapping_and_alias(tmp_path):
         ("x,y,name\n0,0,a\n1,1,a\n", ":3: names: 'a' is given to node 0 and to node 1"),
         ("x,y,ready,due\n0,0,0,9\n1,1,8,4\n", ":3: windows: due date 4 is before ready time 8 (customer 1, '1')"),
         ("lat,lon\n0,0\n91,1\n", ":3: coordinates: 91 is not a latitude in degrees (node 1)"),
-        ("name,demand\na,0\nb,1\n", ": coordinates: needs locations, or distances by set_matrix"),
+        (
+            "name,demand\na,0\nb,1\n",
+            ":1: no column holds places: --column x=NAME and y=NAME, or lat and lon; or a matrix (--distance)",
+        ),
     ],
 )  # fmt: skip
 def test_what_a_table_must_not_say(tmp_path, text, words):
@@ -116,8 +125,10 @@ def test_what_a_table_must_not_say(tmp_path, text, words):
 
 def test_a_table_needs_a_capacity(tmp_path):
     path = put(tmp_path, STOPS)
-    what = "customers have demands; set_fleet sets the capacity; --capacity, or capacity= in Python"
-    assert message(read, path) == f"{path}: capacity: {what}"
+    what = "capacity: missing, customers have demands; --capacity, or capacity= in Python"
+    assert message(read, path) == f"{path}: {what}"
+    other = put(tmp_path, '{"depot": {"x": 0, "y": 0}, "customers": [{"x": 1, "y": 1, "demand": 2}]}', "a.json")
+    assert message(read, other) == f"{other}: {what}"
     assert message(read, path, capacity=9, columns={"kg": "x"}).endswith("columns: no column 'kg' (known: name, x, y, "
         "lat, lon, demand, ready, due, service, prize)")  # fmt: skip
     assert message(read, path, capacity=9, columns={"demand": "kg"}) == (
@@ -204,7 +215,11 @@ def test_matrices_beside_other_files(tmp_path):
         ("0" + ",1" * 999, ":1: 1,000 values, expected 4: one per node, the depot first"),
         ("0,1,2,3\n" * 3, ": 3 rows, expected 4: one per node, the depot first"),
         ("0,1,2,3\n" * 5, ":5: more than 4 rows"),
-        ("0,1,2,x\n" * 4, ":1: '1' is neither a number nor the name of a stop"),
+        ("0,1,2,x\n" * 4, ":1: 'x' is neither a number nor the name of a stop"),
+        (",hub,bakery,kiosk,7\n" * 4, ":1: '7' is not the name of a stop"),
+        ("0,1,2,3\n0,1,2,-3\n0,1,2,3\n0,1,2,3\n", ":2: '-3' is negative"),
+        ("0 1 2 3\n" * 4, ":1: values are separated by spaces: use commas, semicolons or tabs"),
+        ("0;1,5;2;3,x\n" * 4, ":1: '3,x' is neither a number nor the name of a stop"),
         ("0,1,2,3\n0,x,2,3\n0,1,2,3\n0,1,2,3\n", ":2: 'x' is not a number"),
         (",hub,bakery,kiosk,kiosk\n" + "hub,1,2,3,4\n" * 4, ": a name is given twice, or one is missing"),
     ],
@@ -229,8 +244,20 @@ def test_files_that_are_no_matrix(tmp_path):
     )
     (tmp_path / "m.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'shape': (9999999999,)}")
     assert "is not an .npy file, or a damaged one" in message(read, path, capacity=9, duration=tmp_path / "m.npy")
-    matrix = put(tmp_path, "0,1,2,-3\n" * 4, "m.csv")
-    assert message(read, path, capacity=9, distance=matrix).endswith("distance: -3 from node 0 to node 3 is negative")
+    for number, words in ((-3, "-3 from node 2 to node 1 is negative"), (np.inf, "inf from node 2 to node 1 is not")):
+        values = np.ones((4, 4))
+        values[2, 1] = number
+        np.save(tmp_path / "m.npy", values)
+        assert message(read, path, capacity=9, duration=tmp_path / "m.npy").startswith(f"{tmp_path / 'm.npy'}: {words}")
+
+
+def test_a_matrix_with_decimal_commas(tmp_path):
+    path = put(tmp_path, "name;x;y\nhub;0;0\na;1,5;2\n")
+    for text in ("0;1,5\n2;0\n", "0,0;1,5\n2,0;0,0\n", "0,0\t1,5\n2\t0\n", ";a;hub\na;0;2\nhub;1,5;0\n"):
+        assert read(path, distance=put(tmp_path, text, "m.csv")).distance.tolist() == [[0, 1.5], [2, 0]]
+    quoted = put(tmp_path, '"","hub","b;c"\n"hub",0,1\n"b;c",2,0\n', "m.csv")
+    path = put(tmp_path, 'name,x,y\nhub,0,0\n"b;c",1,2\n')
+    assert read(path, distance=quoted).distance.tolist() == [[0, 1], [2, 0]]
 
 
 def test_large_tables_are_measured_before_they_are_parsed(tmp_path, monkeypatch):
@@ -276,7 +303,7 @@ def test_json_problem(tmp_path):
         ({"depot": None}, "depot: missing"),
         ({"depot": []}, "depot: is not a table"),
         ({"customers": [3]}, "customers[0]: is not a table"),
-        ({"customers": []}, "customers: none, add_customer adds one"),
+        ({"customers": []}, "customers: is empty, at least one is needed"),
         ({"depots": []}, "depots: is not supported (more than one depot)"),
         ({"colour": 1}, "colour: unknown, it may state a constraint (known: name, metric, clock_times, capacity, "
                         "vehicles, max_distance, max_duration, depot, customers, distance, duration)"),
@@ -431,7 +458,7 @@ def test_what_a_format_cannot_hold(tmp_path):
         ("road distances", "csv", "distance: a table of stops holds no matrix: use .json or .vrp"),
         ("everything", "txt", "prize: has no place in Solomon text: use .json or .vrp"),
         ("no windows", "txt", "windows: Solomon text needs time windows: use .json or .vrp"),
-        ("rounded", "npz", "metric: a set is of plain floats, the metric 'round' would be lost"),
+        ("rounded", "npz", "metric: a set is of plain floats, the metric 'round' would be lost (--round none)"),
     ):
         path = tmp_path / f"a.{ending}"
         assert message(write, path, CASES[name]) == f"{path}: {words}"

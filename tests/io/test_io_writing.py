@@ -63,6 +63,13 @@ def test_solution_without_cost_and_with_remarks(tmp_path):
     assert [(w.category, str(w.message)) for w in caught] == [(NdsWarning, f"{path}:2: Time: unknown field, ignored")]
 
 
+def test_vehicles_that_stay_at_the_depot_are_no_routes(tmp_path):
+    path = tmp_path / "a.sol"
+    path.write_text("Route #1: 3 7\nRoute #2:\nRoute #3: 2\nCost: 5\n")
+    with pytest.warns(NdsWarning, match=r"a\.sol:2: a route without customers, ignored$"):
+        assert read_solution(path) == (Solution([[3, 7], [2]]), 5.0)
+
+
 @pytest.mark.parametrize(
     "written, cost, metric, expected",
     [
@@ -141,7 +148,10 @@ def test_fractional_demand_survives(tmp_path):
         ([], "a set needs at least one instance"),
         (problems(1) + problems(1, 6), "instances of different size or constraints do not make a set"),
         (problems(1) + problems(1, vehicles=3), "instances of different size or constraints do not make a set"),
-        (problems(1, metric=Metric.ROUND), "metric: a set is of plain floats, the metric 'round' would be lost"),
+        (
+            problems(1, metric=Metric.ROUND),
+            "metric: a set is of plain floats, the metric 'round' would be lost (--round none)",
+        ),
         (
             [Problem(demand=[0, 1], capacity=1, distance=np.ones((2, 2)))],
             "distance: a set cannot hold a distance matrix",

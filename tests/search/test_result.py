@@ -42,13 +42,13 @@ def town(**changes: Any) -> ndsvrp.Problem:
 def test_summary() -> None:
     problem = ndsvrp.Problem(
         coordinates=[[0, 0], [3, 4], [6, 8], [0, 5]], demand=[0, 2, 3, 4], capacity=5, name="toy", prize=[0, 0, 0, 7],
-        names=["hub", "bakery", "school", "kiosk"],
+        names=["hub", "big bakery", "school", "kiosk"],
     )  # fmt: skip
     assert str(result_of(problem, (1, 2))) == (
         "toy: PCVRP, 3 customers\n"
         "cost 27, distance 20, lost prizes 7, 1 route, 1 unserved\n"
         "route  stops  load  distance  duration  customers\n"
-        "    1      2     5        20        20  bakery school\n"
+        "    1      2     5        20        20  big bakery, school\n"
         "time limit after 1.50 s, 20 iterations, 4,000 solutions; seed 7"
     )
     broken = str(result_of(problem, (1, 2, 3))).splitlines()
@@ -122,6 +122,9 @@ def test_save_goes_by_the_ending(tmp_path: Any) -> None:
     csv = (tmp_path / "a.csv").read_text().splitlines()
     assert csv[0] == "route,position,node,name,lon,lat,demand,arrival,wait,start,departure,slack" and len(csv) == 5
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+    with pytest.raises(ndsvrp.NdsError, match=r"a\.PNG: '\.png' is a picture: --plot, or result\.plot"):
+        result.save(tmp_path / "a.PNG")
+    assert not (tmp_path / "a.PNG").exists()
 
 
 # --- the page ------------------------------------------------------------------------------------
@@ -135,14 +138,25 @@ def parsed(page: str) -> ElementTree.Element:
     return ElementTree.fromstring(re.sub(r"(<img [^>]*[^/])>", r"\1/>", plain))
 
 
+def test_page_names_the_unserved() -> None:
+    assert "<dt>unserved</dt><dd>2: Munich &amp; &lt;b&gt;, Köln</dd>" in result_of(town(), (1,)).to_html()
+    assert "<dt>unserved</dt><dd>0</dd>" in result_of(town(), (1, 2, 3)).to_html()
+    many = ndsvrp.Problem(coordinates=[[i, 0] for i in range(31)], demand=[0] * 31, capacity=1)
+    assert f"<dd>30: {', '.join(map(str, range(1, 21)))}, …</dd>" in result_of(many).to_html()
+
+
 def test_page(tmp_path: Any) -> None:
     result = result_of(town(), (1, 2), trace=(TracePoint(0.5, 1, 30.0), TracePoint(1.0, 9, 20.1)))
     page = result.report(tmp_path / "out.html")
     assert (tmp_path / "out.html").read_text() == page == result.to_html()
     assert not re.search(r"(src|href)=\"(?!data:)|url\(|@import|fetch\(|http(?!://www\.w3\.org)", page)  # nothing else
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
     body = parsed(page)
     assert [heading.text for heading in body.iter("h2")] == ["Map", "Routes", "Times", "Stops", "Convergence"]
     assert "Munich &amp; &lt;b&gt;" in page and "<b>" not in page
+    for table in body.iter("table"):  # heads are aligned as their columns
+        head, first = ([cell.get("class") == "number" for cell in row] for row in [*table.iter("tr")][:2])
+        assert head == first and any(head) and not all(head)
     rows = [["".join(cell.itertext()) for cell in row] for row in body.iter("tr")]
     assert rows[1][:3] == ["1", "2", "5"] and rows[1][-1] == "Hamburg, Munich & <b>"
     stops = {row[0]: row for row in rows[3:]}
@@ -158,7 +172,7 @@ def test_pages_without_map_times_or_trace() -> None:
     empty = result_of(ndsvrp.Problem(coordinates=[[0, 0], [0, 0]], demand=[0, 1], capacity=1))
     page = empty.to_html()
     assert [heading.text for heading in parsed(page).iter("h2")] == ["Map"]
-    assert "1 required customers are not served: 1" in page
+    assert "1 required customer is not served: 1" in page
     with pytest.raises(NdsError, match="only the report of a Result has a page"):
         ndsvrp.check(matrix, ndsvrp.Solution([[1]]))("out.html")
 

@@ -71,9 +71,9 @@ def test_limits_are_needed_and_positive(limits: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ({"seconds": float("inf")}, "seconds must be finite, got inf"),
-        ({"seconds": float("nan")}, "seconds must be finite, got nan"),
-        ({"seconds": "3"}, "seconds must be a number, got '3'"),
+        ({"seconds": float("inf")}, "time must be finite, got inf"),
+        ({"seconds": float("nan")}, "time must be finite, got nan"),
+        ({"seconds": "3"}, "time must be a number, got '3'"),
         ({"iterations": 2.5}, "iterations must be a whole number, got 2.5"),
         ({"iterations": True}, "iterations must be a whole number, got True"),
         ({"seconds": 1, "patience": 3.0}, "patience must be a whole number, got 3.0"),

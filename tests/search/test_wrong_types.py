@@ -59,6 +59,12 @@ def test_something_else_than_a_solution(problem: ndsvrp.Problem) -> None:
     kind = "must be a Solution, got list (ndsvrp.Solution(routes) makes one)"
     assert said(ndsvrp.check, problem, [[1]]) == f"what is checked {kind}"
     assert said(ndsvrp.write_solution, "a.sol", [[1]], 2.0) == f"what is written {kind}"
+    result = ndsvrp.solve(problem, iterations=1)
+    words = "init must be a Solution, got Result (its attribute solution is one)"
+    assert said(ndsvrp.solve, problem, iterations=1, init=result) == words
+    pair = (result.solution, 2.0)
+    words = "(its first element is one: solution, cost = ndsvrp.read_solution(file))"
+    assert said(ndsvrp.solve, problem, iterations=1, init=pair) == f"init must be a Solution, got tuple {words}"
     assert said(ndsvrp.Solution, [1, 2]) == "a solution is a list of routes, a route a list of customer numbers"
 
 
@@ -67,6 +73,9 @@ def test_unknown_keywords(problem: ndsvrp.Problem) -> None:
         message = said(call, tme=1)
         assert message.startswith("unknown option 'tme' (known: time, iterations, patience, target, seed, init, ")
         assert "solver, ruin, model, preset, device, threads, chains, regions, rollouts" in message
+    assert said(ndsvrp.Solver, time=1) == "'time' is an argument of solve, not of this call"
+    start = ndsvrp.Solution([[1]])
+    assert said(ndsvrp.solve_set, [problem], time=1, init=start) == "'init' is an argument of solve, not of this call"
     message = said(ndsvrp.Problem, demand=[0, 1], capcity=1, capacity=2)
     assert message.startswith("Problem: unknown 'capcity' (known: demand, capacity, coordinates, distance, ")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
+import ndsvrp
 from serve.browser import CHROMIUM, Browser
 from serve.running import LIB, serving
 
@@ -71,6 +75,43 @@ def test_from_a_file_to_a_route(browser: Browser, address: str) -> None:
     browser.run("document.querySelector('#job').hidden = true; document.querySelector('#jobs button').click()")
     browser.wait("!document.querySelector('#job').hidden && document.querySelector('#name').textContent === 'C101'")
     browser.wait(f"{LINES}.length === 10")
+
+
+def test_the_page_of_a_result_at_its_address(tmp_path: Path) -> None:
+    """Its style and script apply. The service has no token, which the address could not carry."""
+    with serving(tmp_path / "jobs.sqlite") as address, closing(Browser()) as browser:
+        body = (LIB / "Solomon/C101.txt").read_bytes()
+        with urlopen(f"{address}api/jobs?name=C101.txt&iterations=2", data=body) as answer:
+            job = json.load(answer)["id"]
+        with urlopen(f"{address}api/jobs/{job}/events") as events:
+            events.read()
+        browser.open(f"{address}api/jobs/{job}/result?form=html")
+        browser.wait("document.readyState === 'complete' && document.querySelectorAll('tr[data-route]').length === 10")
+        assert browser.run("getComputedStyle(document.querySelector('dl')).display") == "grid"
+        browser.run("document.querySelector('tr[data-route]').click()")
+        assert browser.run("document.body.classList.contains('dimmed')")
+        assert browser.complaints() == []
+
+
+def test_on_a_phone(address: str, tmp_path: Path) -> None:
+    """Nothing is wider than the screen; the name of a job has a line of its own; charts keep letters one can read."""
+    with closing(Browser()) as phone:
+        phone.send("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+        phone.open(address)
+        phone.wait("document.querySelector('#limits')?.textContent")
+        phone.run("document.getElementById('time').value = 0.2")
+        phone.choose_file("#file", LIB / "Solomon/C101.txt")
+        phone.wait("document.querySelector('#state').textContent === 'done'")
+        phone.wait("document.querySelectorAll('#downloads button').length === 3")
+        assert phone.run("document.documentElement.scrollWidth") == 390
+        title, head = (f"document.querySelector('{part}').clientWidth" for part in (".title", "#head"))
+        assert phone.run(f"{title} > 0.9 * {head}")
+        problem = ndsvrp.read(LIB / "Solomon/C101.txt")
+        ndsvrp.solve(problem, iterations=2).report(tmp_path / "a.html")
+        phone.open((tmp_path / "a.html").as_uri())
+        phone.wait("document.readyState === 'complete' && document.querySelectorAll('tr[data-route]').length === 10")
+        assert phone.run("document.documentElement.scrollWidth") == phone.run("innerWidth") == 390
+        assert phone.run("document.querySelector('.gantt text').getBoundingClientRect().height") > 9
 
 
 def test_a_refused_file_is_explained(browser: Browser, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import ndsvrp
 from ndsvrp.io import read, read_solution, write_set
 from ndsvrp.serve import process
+from ndsvrp.serve.access import HEADERS, REPORT_POLICY
 from ndsvrp.serve.jobs import Job
 from ndsvrp.serve.store import Outcome
 from serve.running import LIB, open_client
@@ -38,6 +39,9 @@ def test_a_job_from_file_to_result(client, cvrp, tmp_path):
     file = tmp_path / "a.sol"
     answer = client.get(f"/api/jobs/{job['id']}/result", params={"form": "sol"})
     assert answer.headers["x-file-name"] == "X-n106-k14.sol"
+    assert answer.headers.get_list("content-security-policy") == [HEADERS["content-security-policy"]]
+    page = client.get(f"/api/jobs/{job['id']}/result", params={"form": "html"})  # a browser must apply its own style
+    assert page.headers.get_list("content-security-policy") == [REPORT_POLICY]
     file.write_bytes(answer.content)
     solution, cost = read_solution(file)
     assert (solution, cost) == (alone.solution, alone.cost)

@@ -69,7 +69,8 @@ IgnoreField = Annotated[
     list[str] | None,
     option(
         "NAME",
-        "Read a VRPLIB file without this field or section, which is unknown and may state a constraint; repeatable.",
+        "Read a file without this field or section of VRPLIB, or column of a table, which may state a constraint; "
+        "repeatable.",
         "--ignore-field",
     ),
 ]

@@ -14,7 +14,7 @@ from ndsvrp.io import write_result, write_solution
 from ndsvrp.io.files import check_writable, exists, is_standard, write_atomic
 from ndsvrp.io.geojson import require_degrees
 from ndsvrp.io.result import describe, json_bytes
-from ndsvrp.io.save import save
+from ndsvrp.io.save import check_ending, save
 from ndsvrp.problem import Problem
 from ndsvrp.search.result import Result
 
@@ -45,6 +45,8 @@ class Files:
     def check(self, instance: Path, problem: Problem) -> None:
         """Raise now for what would fail after the search."""
         check_paths(instance, self.solution, self.json, self.plot, self.report)
+        if self.solution is not None:
+            check_ending(self.solution)
         if self.plot is not None:
             from ndsvrp.plot.style import check_format  # imports matplotlib
 

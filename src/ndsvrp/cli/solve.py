@@ -179,6 +179,11 @@ class _Task:
         if not self.quiet:
             say(text, error=self.piped)
 
+    def tell_written(self, files: Sequence[Path], what: str = "") -> None:
+        """Print which files were written; standard output is none."""
+        if names := [str(file) for file in files if not is_standard(file)]:
+            self.tell(f"wrote {', '.join(names)}{what}")
+
     @contextmanager
     def watched(self, interrupts: Interrupts, problems: Sequence[Problem], prefix: str = "") -> Iterator[Watch]:
         """Show progress, and let Ctrl-C end the search."""
@@ -210,7 +215,7 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
             raise refused.located(str(init)) if refused.field == "init" else refused from None
         except NoSolutionError as partial:
             if partial.result is not None:
-                files.write(partial.result)
+                task.tell_written(files.write(partial.result)[0], ", of a partial solution")
             raise
         if page is not None:
             page.finish(result)
@@ -219,8 +224,7 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
             say(plain_number(result.cost), error=task.piped)
         else:
             print_facts(_facts(result), error=task.piped)
-            if written:
-                task.tell(f"wrote {', '.join(map(str, written))}")
+            task.tell_written(written)
         keep_open(page, interrupts)
     if error is not None:
         raise error

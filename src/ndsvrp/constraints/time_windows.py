@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ndsvrp.clock import clock
 from ndsvrp.constraints.base import Constraint, Facts, Field, Input, Violation, Visits, per_node, refuse, zero_at_depot
 from ndsvrp.constraints.timetable import earliest_starts
 from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY, Floats, Metric
@@ -111,8 +112,7 @@ class TimeWindows(Constraint):
         numbers = list(visits.routes)
         for index in np.unique(of_route, return_index=True)[1].tolist():  # later stops are late because of this one
             there, when = int(stops[late[index] + 1]), float(reached[late[index]]) / problem.time_scale
-            who = "the depot" if there == 0 else f"customer {there}"
-            message = f"{who} is reached at {when:g}, after {windows[there, 1]:g}"
+            message = f"{problem.in_words(there)} is reached at {when:g}, after {windows[there, 1]:g}"
             yield Violation("windows", message, numbers[of_route[index]])
 
     def largest_time(self, ticks: Ticks) -> Any:
@@ -145,8 +145,11 @@ class TimeWindows(Constraint):
         shares = [width / open_for for width, open_for in zip(widths, hours, strict=True) if open_for > 0]
         share = f" and {100 * float(np.mean(np.concatenate(shares))):.1f} % of the hours" if shares else ""
         service = [problem.service[1:] for problem in problems if problem.service is not None]
+        hours_text = " to ".join(spread(w[0, end] for w in windows) for end in (0, 1))
+        if len(problems) == 1 and problems[0].clock_times:
+            hours_text = " to ".join(map(clock, windows[0][0].tolist()))
         return [
-            ("depot hours", f"{spread(w[0, 0] for w in windows)} to {spread(w[0, 1] for w in windows)}"),
+            ("depot hours", hours_text),
             ("window width", summary(widths) + share),
             ("service time", summary(service) if service else "none"),
         ]

@@ -77,6 +77,7 @@ def spans(problem: Problem, visits: Visits) -> Iterator[Span]:
         departure = start[-1]
         for i in range(len(times) - 1, -1, -1):
             departure = min(departure - times[i], max(due[stops[i]], start[i]))  # a late stop may stay late
+        departure = 0.0 if problem.windows is None else max(departure, ready[0])  # exact, despite rounding
         yield Span(route, stops, list(times), ready, due, departure, start[-1])
 
 

@@ -47,7 +47,11 @@ class Additions:
         """Return the problem of a model; `fleet` is what the file itself states."""
         matrices = self.matrices(model.names)
         model.set_matrix(distance=matrices.get("distance"), duration=matrices.get("duration"))
-        if stated := {**(fleet or {}), **self.fleet()}:
+        stated = {**(fleet or {}), **self.fleet()}
+        if "capacity" not in stated and model.has_demands:
+            what = "missing, customers have demands; --capacity, or capacity= in Python"
+            raise InstanceError(what, field="capacity")
+        if stated:
             model.set_fleet(**stated)
         return model.problem()
 

@@ -11,7 +11,7 @@ import numpy as np
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.files import PathLike, read_bytes, read_text
 from ndsvrp.io.npz import parse_array
-from ndsvrp.io.tokens import amount, is_number, shown
+from ndsvrp.io.tokens import amount, decimal, is_number, shown
 from ndsvrp.metric import Floats
 
 
@@ -41,7 +41,12 @@ def _numpy(data: bytes, nodes: int) -> Floats:
     if array.dtype.kind not in "iuf" or array.shape != (nodes, nodes):
         what = f"holds {array.dtype} of shape {array.shape}, expected numbers of shape {(nodes, nodes)}"
         raise InstanceError(what)
-    return array.astype(np.float64)
+    matrix = array.astype(np.float64)
+    if len(wrong := np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))):
+        row, column = wrong[0]
+        what = "is negative" if np.isfinite(matrix[row, column]) else "is not a finite number"
+        raise InstanceError(f"{matrix[row, column]:g} from node {row} to node {column} {what}")
+    return matrix
 
 
 def _text(text: str, names: tuple[str, ...]) -> Floats:
@@ -83,21 +88,31 @@ def _rows(text: str, nodes: int) -> Iterator[tuple[list[str], int]]:
     for number, line in enumerate(io.StringIO(text), start=1):
         if not line.strip():
             continue
-        delimiter = delimiter or max(",;\t", key=line.count)
+        delimiter = delimiter or _delimiter(line)
         if line.count(delimiter) > 2 * nodes + 100:  # names in quotes may have some
             what = f"{line.count(delimiter) + 1:,} values, expected {nodes}: one per node, the depot first"
             raise InstanceError(what, line=number)
         try:
-            yield [word.strip() for word in next(csv.reader([line], delimiter=delimiter))], number
+            words = [word.strip() for word in next(csv.reader([line], delimiter=delimiter))]
         except csv.Error as error:
             raise InstanceError(f"is not CSV ({error})", line=number) from None
+        if len(words) == 1 and nodes > 1 and len(words[0].split()) > 1:
+            raise InstanceError("values are separated by spaces: use commas, semicolons or tabs", line=number)
+        yield words if delimiter == "," else [decimal(word) for word in words], number
+
+
+def _delimiter(line: str) -> str:
+    """Return what separates the values of a line. Beside semicolons and tabs, commas are those of numbers."""
+    outside = "".join(line.split('"')[::2])  # of quotes
+    return next((mark for mark in ";\t" if mark in outside), ",")
 
 
 def _positions(words: list[str], names: tuple[str, ...], line: int) -> list[int]:
     known = {name: i for i, name in enumerate(names)}
-    for word in words:
-        if word not in known:
-            raise InstanceError(f"{shown(word)} is neither a number nor the name of a stop", line=line)
+    if unknown := [word for word in words if word not in known]:
+        word = next((word for word in unknown if not is_number(word)), unknown[0])
+        kind = "not" if is_number(word) else "neither a number nor"
+        raise InstanceError(f"{shown(word)} is {kind} the name of a stop", line=line)
     return [known[word] for word in words]
 
 
@@ -105,4 +120,6 @@ def _numbers(words: list[str], line: int) -> list[float]:
     for word in words:
         if not is_number(word):
             raise InstanceError(f"{shown(word)} is not a number", line=line)
+        if float(word) < 0:
+            raise InstanceError(f"{shown(word)} is negative", line=line)
     return [float(word) for word in words]

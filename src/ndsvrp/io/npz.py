@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ndsvrp.constraints import FIELDS, Field
 from ndsvrp.errors import InstanceError
-from ndsvrp.io.files import MIB, PathLike, read_bytes, write_atomic
+from ndsvrp.io.files import MIB, PathLike, is_standard, read_bytes, write_atomic
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 from ndsvrp.text import printable
@@ -94,7 +94,7 @@ def parse_array(content: bytes) -> npt.NDArray[Any]:
 
 def build(path: PathLike, arrays: Arrays, index: int, metric: Metric) -> Problem:
     """Return the instance at `index` of a set."""
-    stem = Path(path).stem
+    stem = "problem" if is_standard(path) else Path(path).stem
     one = {name: array[index] for name, array in arrays.items()}
     fields: dict[str, Any] = {field.name: _values(field, one) for field in FIELDS if field.arrays[0] in one}
     fields |= {
@@ -148,7 +148,7 @@ def write_set(path: PathLike, problems: Sequence[Problem]) -> None:
         if problem.distance is not None or problem.coordinates is None:
             raise InstanceError("a set cannot hold a distance matrix", file=str(path), field="distance")
         if problem.metric is not Metric.NONE:
-            what = f"a set is of plain floats, the metric '{problem.metric}' would be lost"
+            what = f"a set is of plain floats, the metric '{problem.metric}' would be lost (--round none)"
             raise InstanceError(what, file=str(path), field="metric")
         coordinates.append(problem.coordinates)
     points = np.stack(coordinates)

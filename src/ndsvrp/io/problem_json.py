@@ -41,6 +41,8 @@ def read_problem_json(text: str, metric: Metric | None, name: str, file: str, ad
         raise InstanceError("missing" if depot is None else "is not a table", field="depot")
     if not isinstance(customers, list):
         raise InstanceError("is not a list", field="customers")
+    if not customers:
+        raise InstanceError("is empty, at least one is needed", field="customers")
     _add(model.add_depot, depot, PLACE, "depot")
     for i, customer in enumerate(customers):
         if not isinstance(customer, dict):

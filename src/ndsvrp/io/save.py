@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ndsvrp.errors import InstanceError
 from ndsvrp.io.files import PathLike, write_atomic
 from ndsvrp.io.geojson import to_geojson
 from ndsvrp.io.result import json_bytes, write_result
@@ -15,8 +16,19 @@ if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
 
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_ending(path: PathLike) -> None:
+    """Raise for the ending of a picture, which would hold the text of a solution."""
+    if (suffix := Path(path).suffix.lower()) in PICTURES:
+        what = f"'{suffix}' is a picture: --plot, or result.plot in Python"
+        raise InstanceError(f"{what}; a result is .sol, .json, .geojson, .csv or .html", file=str(path))
+
+
 def save(path: PathLike, result: Result) -> None:
-    """Write `.json`, `.geojson`, `.csv` or `.html`; any other ending is a solution, as `.sol`."""
+    """Write `.json`, `.geojson`, `.csv` or `.html`; any other ending but those of pictures is a solution, as `.sol`."""
+    check_ending(path)
     suffix = Path(path).suffix.lower()
     if suffix == ".json":
         write_result(path, result)

@@ -31,6 +31,8 @@ def read_solution(path: PathLike) -> tuple[Solution, float | None]:
             continue
         if match := _ROUTE.fullmatch(line):
             routes.append([_customer(word, file, number) for word in match[1].split()])
+            if not routes[-1]:  # other programs list vehicles that stay at the depot
+                remarks.append(f"{file}:{number}: a route without customers, ignored")
         elif match := _COST.fullmatch(line):
             if cost is not None:
                 raise InstanceError("given twice", file=file, line=number, field="Cost")
@@ -47,7 +49,7 @@ def read_solution(path: PathLike) -> tuple[Solution, float | None]:
         raise InstanceError("holds neither routes nor a cost", file=file)
     for remark in remarks:
         warnings.warn(remark, NdsWarning, stacklevel=2)
-    return Solution(routes), cost
+    return Solution(filter(None, routes)), cost
 
 
 def write_solution(path: PathLike, solution: Solution, cost: float) -> None:

@@ -16,7 +16,7 @@ from ndsvrp.constraints import FIELDS
 from ndsvrp.errors import InstanceError, NdsError, warn
 from ndsvrp.io.additions import FLEET, Additions
 from ndsvrp.io.problem_json import is_on_the_sphere
-from ndsvrp.io.tokens import amount, is_number, shown
+from ndsvrp.io.tokens import amount, decimal, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.model import Model
 from ndsvrp.problem import Problem
@@ -44,6 +44,9 @@ def read_stops(
     if len(head) > MOST_COLUMNS:
         raise InstanceError(f"{len(head):,} columns, at most {MOST_COLUMNS:,}", line=first_line)
     positions = _positions(head, additions.columns, {_plain(word) for word in ignore}, file, first_line)
+    if additions.distance is None and not positions.keys() & set(PLACES):
+        what = "no column holds places: --column x=NAME and y=NAME, or lat and lon; or a matrix (--distance)"
+        raise InstanceError(what, line=first_line)
     model = Model(name, metric=Metric.NONE if metric is None else metric)
     lines: list[int] = []
     for cells, line in rows:
@@ -61,9 +64,8 @@ def read_stops(
     except InstanceError as error:
         if error.file is not None:  # of a matrix
             raise
-        what = f"{error.message}; --capacity, or capacity= in Python" if error.field == "capacity" else error.message
         line_ = None if error.node is None else lines[error.node]
-        raise InstanceError(what, file=file, line=line_, field=error.field, node=error.node) from None
+        raise InstanceError(error.message, file=file, line=line_, field=error.field, node=error.node) from None
 
 
 def stops_text(problem: Problem, delimiter: str = ",") -> str:
@@ -114,8 +116,7 @@ def _rows(text: str) -> Iterator[tuple[list[str], int]]:
     try:
         for row in rows:
             if any(cell.strip() for cell in row):
-                decimal = [cell.replace(",", ".") if is_number(cell.replace(",", ".")) else cell for cell in row]
-                yield decimal if delimiter == ";" else row, rows.line_num
+                yield row if delimiter == "," else [decimal(cell) for cell in row], rows.line_num
     except csv.Error as error:
         raise InstanceError(f"is not CSV ({error})", line=rows.line_num) from None
 

@@ -13,6 +13,12 @@ def is_number(word: str) -> bool:
         return False
 
 
+def decimal(word: str) -> str:
+    """Return a number with a decimal comma as one with a point, any other word as it is."""
+    with_point = word.replace(",", ".")
+    return with_point if is_number(with_point) else word
+
+
 def count(word: str) -> int | None:
     """Return a word of plain digits as a whole number; None for anything else."""
     return int(word) if word.isascii() and word.isdecimal() and len(word) <= 9 else None

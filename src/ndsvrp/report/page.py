@@ -21,10 +21,12 @@ from ndsvrp.webpage import html_text, page
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
+TEXTS = ("route", "customers", "stop", "window", "times")  # columns that do not hold numbers
+NAMES = 20  # of unserved customers
 MOST_STRIPS = 2000  # stops with a picture of their window
 STYLE = """
 #map { box-sizing: border-box; width: 100%; max-height: 85vh; background: #fbfcfd; border: 1px solid #e3e7eb; }
-.gantt { width: 100%; } .gantt text { font-size: 11px; fill: #5a626b; }
+.gantt { width: 100%; min-width: 700px; } .gantt text { font-size: 11px; fill: #5a626b; }
 .strip { width: 300px; height: 14px; vertical-align: middle; }
 .route { transition: opacity 0.15s; } .dimmed .route:not(.chosen) { opacity: 0.12; }
 .swatch { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-right: 0.4em; }
@@ -61,7 +63,8 @@ def result_page(result: Result) -> str:
         parts.append(f"<h2>Routes</h2>\n{_routes(result, colours)}")
         if problem.has_times:
             words = "Bars are service, thin lines travel, yellow is waiting. Times start with the first departure."
-            parts.append(f"<h2>Times</h2>\n<p>{words}</p>\n{gantt(result, colours)}\n")
+            chart = f'<div class="scroll">{gantt(result, colours)}</div>'
+            parts.append(f"<h2>Times</h2>\n<p>{words}</p>\n{chart}\n")
         parts.append(f"<h2>Stops</h2>\n{_stops(result, colours)}")
     if result.trace:
         picture = base64.b64encode(to_svg(plot_trace(result, log_time=True))).decode()
@@ -75,7 +78,7 @@ def _facts(result: Result) -> str:
     facts += [("cost", number(report.cost)), ("distance", number(report.distance))]
     if problem.has_prizes:
         facts.append(("lost prizes", number(report.lost_prizes)))
-    facts += [("routes", f"{len(result.schedule):,}"), ("unserved", f"{len(report.unserved):,}")]
+    facts += [("routes", f"{len(result.schedule):,}"), ("unserved", _unserved(result))]
     why = STOPPED.get(result.stopped, result.stopped)
     facts.append(("search", f"{why} after {result.seconds:.2f} s, {amount(result.iterations, 'iteration')}"))
     facts.append(("seed", str(result.seed)))
@@ -83,6 +86,13 @@ def _facts(result: Result) -> str:
     broken = "".join(f"<li>{html_text(str(violation))}</li>" for violation in report.violations)
     bad = f'<p class="bad">Infeasible:</p><ul class="bad">{broken}</ul>\n' if broken else ""
     return f"<dl>{lines}</dl>\n{bad}"
+
+
+def _unserved(result: Result) -> str:
+    """Return how many customers are unserved, and the names of the first ones."""
+    unserved = result.report.unserved
+    names = ", ".join(result.problem.name_of(customer) for customer in unserved[:NAMES])
+    return f"{len(unserved):,}" + (f": {names}" if names else "") + (", …" if len(unserved) > NAMES else "")
 
 
 def _routes(result: Result, colours: list[str]) -> str:
@@ -133,7 +143,8 @@ def _stop_table(result: Result, route: RouteSchedule, swatch: str, axis: Axis | 
 
 
 def _table(head: list[str], rows: list[str]) -> str:
-    cells = "".join(f"<th>{html_text(name)}</th>" for name in head)
+    kinds = ["" if name in TEXTS else ' class="number"' for name in head]
+    cells = "".join(f"<th{kind}>{html_text(name)}</th>" for name, kind in zip(head, kinds, strict=True))
     body = f"<thead><tr>{cells}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>"
     return f'<div class="scroll"><table>\n{body}</table></div>\n'
 

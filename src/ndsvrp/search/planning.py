@@ -66,7 +66,9 @@ class Request:
         names = [f.name for f in fields(cls) if f.name != "settings"]
         known = dict.fromkeys((*CALL, *names, *(f.name for f in fields(Settings))))
         for name in options:
-            if name not in known or name in CALL:
+            if name in CALL:
+                raise NdsError(f"'{name}' is an argument of solve, not of this call")
+            if name not in known:
                 raise NdsError(f"unknown option '{name}' (known: {', '.join(known)})")
         settings = {name: value for name, value in options.items() if name not in names}
         return cls(**{name: value for name, value in options.items() if name in names}, settings=settings)

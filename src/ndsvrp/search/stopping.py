@@ -35,8 +35,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.iterations is None:
-            raise NdsError("a search needs a limit: seconds or iterations")
-        given = {name: getattr(self, name) for name in ("seconds", "iterations", "patience", "target")}
+            raise NdsError("a search needs a limit: time (in seconds) or iterations")
+        given = {"time": self.seconds, "iterations": self.iterations, "patience": self.patience, "target": self.target}
         for name, value in given.items():
             if value is None:
                 continue

@@ -37,7 +37,8 @@ def _routes(result: Result) -> list[str]:
         rows.append([str(route.number), str(len(route.names)), *(number(route.figures[name]) for name in names)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    customers = ["customers", *(" ".join(route.names) for route in shown)]
+    mark = " " if result.problem.names is None else ", "  # names may have spaces
+    customers = ["customers", *(mark.join(route.names) for route in shown)]
     lines = [f"{line}  {some}" for line, some in zip(lines, customers, strict=True)]
     if more := len(result.schedule) - len(shown):
         lines.append(f"… and {amount(more, 'more route')}")

@@ -16,6 +16,11 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
+REPORT_POLICY = (
+    # The page of a result holds its style and script. It loads nothing; in a sandbox it cannot reach the service.
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "frame-ancestors 'none'"
+)
 _ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 
@@ -37,7 +42,8 @@ class Access:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *_ENCODED]
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(line for line in _ENCODED if line[0] not in given)]
             await send(message)
 
         await self.app(scope, receive, send_with_headers)

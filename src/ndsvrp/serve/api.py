@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from ndsvrp import __version__
 from ndsvrp.errors import NdsError
 from ndsvrp.io.stops import KNOWN_COLUMNS
-from ndsvrp.serve.access import Access
+from ndsvrp.serve.access import REPORT_POLICY, Access
 from ndsvrp.serve.jobs import ENDED, ErrorMessage, Job, JobOptions
 from ndsvrp.serve.outputs import FORMS
 from ndsvrp.serve.service import INTERNAL, QueueFullError, Service, TooLargeError, logger
@@ -158,7 +158,8 @@ async def result(
         what = f"no result in the form '{form}'" if job.forms else "no result"
         raise HTTPException(404, f"the job has {what}{': ' + job.error if job.error else ''}")
     file = f"{Path(safe_name(job.name)).stem}.{form}"
-    return Response(data, media_type=FORMS[form].media_type, headers={"x-file-name": file})
+    headers = {"x-file-name": file} | ({"content-security-policy": REPORT_POLICY} if form == "html" else {})
+    return Response(data, media_type=FORMS[form].media_type, headers=headers)
 
 
 async def _body(request: Request, service: Service) -> bytes:
@@ -224,6 +225,8 @@ async def _refuse_input(_: Request, error: Exception) -> JSONResponse:
 async def _refuse_options(_: Request, error: Exception) -> JSONResponse:
     first = cast(RequestValidationError, error).errors()[0]
     name = first["loc"][-1] if first["loc"] else "request"
+    if first["type"] == "extra_forbidden":
+        return JSONResponse({"error": f"unknown option '{name}' (known: {', '.join(JobOptions.model_fields)})"}, 400)
     return JSONResponse({"error": f"{name}: {first['msg']}"}, 400)
 
 
