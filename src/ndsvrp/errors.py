@@ -87,7 +87,7 @@ class CallbackError(NdsError):
     """
 
     def __init__(self, cause: BaseException | None, results: list[Result | NoSolutionError]) -> None:
-        super().__init__(f"the callback raised {type(cause).__name__}: {cause}")
+        super().__init__(f"a callback or stop criterion raised {type(cause).__name__}: {cause}")
         self.results = results
         first = results[0]
         self.result: Result | None = first.result if isinstance(first, NoSolutionError) else first

@@ -38,6 +38,11 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     assert "solver hybrid (auto), ruin string, device cpu (auto), 4 chains on " in answer.stdout
     assert re.search(r"gap +\+\d+\.\d\d % to the best known 26,362 \(", answer.stdout)
     nds("check", instance, out)
+    assert read_solution(report) == (solution, cost)
+    nds("check", instance, report)
+    again = tmp_path / "again.json"
+    nds("solve", instance, "--iterations", 1, "--init", report, "--json", again)
+    assert json.loads(again.read_text())["cost"] <= cost
 
 
 def test_same_seed_same_routes_for_any_threads(nds, instance, tmp_path):

@@ -54,6 +54,34 @@ def test_spellings(tmp_path, text):
     assert read_solution(path) == (Solution([[3, 7], [2]]), 827.3)
 
 
+def test_routes_of_a_result_in_json(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"problem": {}, "routes": [[3, 7], [], [2]], "cost": 827.3, "seed": 1}')
+    assert read_solution(path) == (Solution([[3, 7], [2]]), 827.3)
+    path.write_text('{"routes": [[1]]}')
+    assert read_solution(path) == (Solution([[1]]), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"customers": []}', "routes: is not a list of lists of customers, as in a result"),
+        ('{"routes": [1, 2]}', "routes: is not a list of lists of customers, as in a result"),
+        ('{"routes": [["a"]]}', "routes: 'a' is not a customer, those count from 1"),
+        ('{"routes": [[true]]}', "routes: 'True' is not a customer, those count from 1"),
+        ('{"routes": [[0]]}', "routes: '0' is not a customer, those count from 1"),
+        ('{"routes": [[1]], "cost": "5"}', "cost: '5' is not a number"),
+        ('{"routes": [[1]]', "is not JSON (Expecting ',' delimiter: line 1 column 17 (char 16))"),
+    ],
+)
+def test_json_that_is_no_result(tmp_path, text, message):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(InstanceError) as caught:
+        read_solution(path)
+    assert str(caught.value) == f"{path}: {message}"
+
+
 def test_solution_without_cost_and_with_remarks(tmp_path):
     path = tmp_path / "a.sol"
     path.write_text("Route #1: 3 7\nTime: 12.5\n")

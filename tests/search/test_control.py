@@ -88,7 +88,8 @@ def test_an_exception_carries_the_best_solution(problem: Problem, which: str) ->
         if progress.iteration == 2:
             raise ValueError("no space on the screen")
 
-    with pytest.raises(CallbackError, match="the callback raised ValueError: no space on the screen") as caught:
+    told = "a callback or stop criterion raised ValueError: no space on the screen"
+    with pytest.raises(CallbackError, match=told) as caught:
         solve(problem, iterations=9, **{which: fail}, **SHORT)
     assert isinstance(caught.value.__cause__, ValueError)
     result = caught.value.result

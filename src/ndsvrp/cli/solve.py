@@ -96,7 +96,7 @@ def solve_command(
     index: Index = None,
     ignore_field: IgnoreField = None,
     stated: Stated = NOTHING,
-    init: Annotated[Path | None, option("FILE.sol", "Start from this solution.", panel=_FILES)] = None,
+    init: Annotated[Path | None, option("FILE", "Start from this solution: .sol or JSON.", panel=_FILES)] = None,
     out: Annotated[
         Path | None,
         option(

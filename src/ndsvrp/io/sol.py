@@ -1,11 +1,16 @@
-"""`.sol` files: `Route #1: 3 7 2` …, `Cost: 27591`. Customers count from 1, the depot is not written."""
+"""`.sol` files: `Route #1: 3 7 2` …, `Cost: 27591`. Customers count from 1, the depot is not written.
+
+Results in JSON are read as well, for a check or a start.
+"""
 
 import math
 import re
 import warnings
+from typing import Any
 
 from ndsvrp.errors import InstanceError, NdsWarning
 from ndsvrp.io.files import PathLike, read_text, write_atomic
+from ndsvrp.io.tables import parse_json
 from ndsvrp.io.tokens import count, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.solution import Solution, require_solution
@@ -17,11 +22,13 @@ _REMARK = re.compile(r"[A-Za-z]\w*+[:\s].*", re.ASCII)
 
 
 def read_solution(path: PathLike) -> tuple[Solution, float | None]:
-    """Return the routes of a `.sol` file and the cost written there, or None.
+    """Return the routes of a `.sol` file, or of a result in JSON, and the cost written there, or None.
 
     `ndsvrp.check` says whether the solution fits a problem.
     """
     text, file = read_text(path), str(path)
+    if text.lstrip().startswith("{"):
+        return _from_result(parse_json(text, file), file)
     routes: list[list[int]] = []
     cost: float | None = None
     remarks: list[str] = []
@@ -50,6 +57,19 @@ def read_solution(path: PathLike) -> tuple[Solution, float | None]:
     for remark in remarks:
         warnings.warn(remark, NdsWarning, stacklevel=2)
     return Solution(filter(None, routes)), cost
+
+
+def _from_result(table: dict[str, Any], file: str) -> tuple[Solution, float | None]:
+    routes, cost = table.get("routes"), table.get("cost")
+    if not isinstance(routes, list) or not all(isinstance(route, list) for route in routes):
+        raise InstanceError("is not a list of lists of customers, as in a result", file=file, field="routes")
+    for customer in (customer for route in routes for customer in route):
+        if type(customer) is not int or customer < 1:
+            what = f"{shown(str(customer))} is not a customer, those count from 1"
+            raise InstanceError(what, file=file, field="routes")
+    if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not math.isfinite(cost)):
+        raise InstanceError(f"{shown(str(cost))} is not a number", file=file, field="cost")
+    return Solution(filter(None, routes)), None if cost is None else float(cost)
 
 
 def write_solution(path: PathLike, solution: Solution, cost: float) -> None:
