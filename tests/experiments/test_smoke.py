@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ndsvrp import check, read
+from ndsvrp.bench.cores import usable
 from ndsvrp.bench.rows import read_rows as read_bench_rows
 from ndsvrp.cli import app
 from ndsvrp.experiments.catalogue import EXPERIMENTS
@@ -24,7 +25,8 @@ RESUMED = ("architecture", "runtime-limits", "initial-improvement")
 
 
 def command(out: Path, name: str) -> str:
-    answer = CliRunner().invoke(app, ["experiment", name, "--out", str(out), "--jobs", "2"], prog_name="nds")
+    jobs = min(2, len(usable()))
+    answer = CliRunner().invoke(app, ["experiment", name, "--out", str(out), "--jobs", str(jobs)], prog_name="nds")
     assert answer.exit_code == 0, answer.output
     return answer.stdout
 
