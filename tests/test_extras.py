@@ -39,6 +39,7 @@ def answers(blocked: str, *commands: str) -> list[str]:
     return done.stderr.replace("exit 2\n", "exit 2\0").replace("exit 0\n", "exit 0\0").split("\0")[:-1]
 
 
+@pytest.mark.slow
 def test_without_any_extra(tmp_path: Path) -> None:
     refused = {
         f"solve {INSTANCE} --ruin policy --time 1 -q": POLICY,

@@ -55,6 +55,7 @@ def test_the_best_of_several_seeds() -> None:
     assert best_of([1, 2], [{"skipped": "no"}, {"skipped": "no"}]) == {"skipped": "no"}
 
 
+@pytest.mark.slow
 @two_cores
 def test_a_solver_on_two_cores(small_set: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.jsonl"
@@ -143,6 +144,7 @@ def test_a_worker_ends_if_its_parent_is_killed(small_set: Path, tmp_path: Path) 
     wait_for_end(file.read_text())
 
 
+@pytest.mark.slow
 def test_the_cpu_time_of_programs_counts(small_set: Path) -> None:
     (row,) = run([small_set], ["fakes:WORKING"], [1], "0")
     assert row["cpu_seconds"] >= 0.13 and "peak_mib" not in row

@@ -40,6 +40,7 @@ def test_a_long_trace_is_thinned(last: float) -> None:
     assert all(held(thinned, last * i / 24) == held(trace, last * i / 24) for i in range(1, 25))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fakes")
 def test_rows_have_the_trace_of_our_own_solvers(small_set: Path, tmp_path: Path) -> None:
     request = replace(DEFAULT, chains=1)

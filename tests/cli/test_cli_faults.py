@@ -29,6 +29,7 @@ def run(*args, **options):
 # --- standard output and error ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_full_terminal_does_not_cost_the_solution(tmp_path):
     out, report = tmp_path / "a.sol", tmp_path / "a.json"
     with Path("/dev/full").open("wb") as full:

@@ -137,6 +137,7 @@ def test_resume(nds: Any, run_file: Path, tmp_path: Path) -> None:
         assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.slow
 def test_init(nds: Any, run_file: Path, tmp_path: Path) -> None:
     first = nds("train", run_file, "--out", tmp_path / "first", "--threads", 1, "-q").stdout.strip()
     run_file.write_text(CONFIG.replace("vrptw", "cvrp").replace("[8]", "[12]"))
@@ -156,6 +157,7 @@ TINY = tuple(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_fine_tuning(nds: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a configuration: what is gained is printed, logged and kept with the model; the run can be resumed."""
     monkeypatch.chdir(tmp_path)

@@ -180,6 +180,7 @@ def test_truncated(refuse, protocol: int) -> None:
         assert refuse(content[:end])
 
 
+@pytest.mark.slow
 def test_damaged_bytes_never_raise_anything_else(load) -> None:
     content = pickle.dumps([([0.5, 0.25], np.arange(4.0), {"a": [3]}, np.float32(50))], 4)
     for at in range(len(content)):

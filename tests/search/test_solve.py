@@ -232,6 +232,7 @@ def test_a_thousandfold_scale() -> None:
     assert costs[1] == pytest.approx(costs[0] * 1000, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_short_matrix_run_matches_its_coordinates() -> None:
     """A matrix of whole lengths is the same problem as the coordinates it came from."""
     problem = uniform(30, coordinates=np.random.default_rng(2).integers(0, 100, (31, 2)), metric="round")

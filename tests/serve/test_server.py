@@ -102,6 +102,7 @@ def test_killed_and_restarted(start, tmp_path: Path) -> None:
     assert child.wait(10) in (0, -signal.SIGTERM, 143)
 
 
+@pytest.mark.slow
 def test_a_slow_client_is_disconnected(tmp_path: Path) -> None:
     head = b"POST /api/jobs?name=a.vrp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\nNAME"
     with serving(tmp_path / "jobs.sqlite", body_seconds=0.3) as address:
@@ -140,6 +141,7 @@ def test_watch_needs_one_instance() -> None:
     assert "--watch is for one instance" in answer.output
 
 
+@pytest.mark.slow
 def test_a_search_that_fails_is_shown() -> None:
     """The page of a search without a feasible solution states the reason."""
     problem = ndsvrp.read(INSTANCE)

@@ -93,6 +93,7 @@ def test_round_trip_is_bitwise(tmp_path: Path, average: float) -> None:
     assert len(loaded.average) == (len(loaded.weights) if average else 0)
 
 
+@pytest.mark.slow
 def test_model_has_the_mean_of_the_weights(tmp_path: Path) -> None:
     saved = save(tmp_path, 64)
     network, card = load_model(saved)

@@ -163,6 +163,7 @@ def test_validation_compares_with_rules_and_start() -> None:
 # --- runs ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_best_is_the_model(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all validations the second has the lowest costs: its weights are the model, also after Ctrl-C.
 
@@ -211,6 +212,7 @@ def test_what_is_gained(mine: Path) -> None:
     assert model.card.total_seconds == model.card.seconds + 90.5
 
 
+@pytest.mark.slow
 def test_resumed_is_the_same(mine: Path) -> None:
     """Also by what it compares itself with: the start, not the point where it went on."""
 
@@ -262,6 +264,7 @@ def test_nothing_is_gained(mine: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_other_figures_are_not_compared(mine: Path) -> None:
     """A run that goes on with other searches begins to compare anew."""
     run(mine, "out", "train.instances=4")
