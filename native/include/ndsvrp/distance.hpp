@@ -71,7 +71,8 @@ struct WholePoints : Points<double> {
   NDS_FN i32 time(i32 a, i32 b) const { return length(a, b); }
   NDS_FN i32 length_between(const Spot& a, const Spot& b) const { return i32(root(square(a, b)) * scale + shift); }
   NDS_FN static bool quick() { return true; }
-  // Two lengths lose less than 1 each, a third gains less than 1 - shift; 2, not 1, for errors of the root.
+  // Two lengths lose less than 1 - shift each, the third gains at most shift: less than 2 in all. The sum is whole, so
+  // 1 would do, but for errors of the root.
   NDS_FN static i32 rounding(const Instance&) { return 2; }
 };
 

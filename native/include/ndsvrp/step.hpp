@@ -139,7 +139,7 @@ NDS_FN bool by_drafts(const Instance& in, const auto& d, Chain& chain, Workspace
 }
 
 // Make one step, accepted if its change in cost is below the margin. If the change is not below `ceiling`, the outcome
-// states a lower bound of it, or the change itself. Returns false if time was up before the step.
+// may state another one that is not below it either. Returns false if time was up before the step.
 template <class R>
 NDS_FN bool step(const Instance& in, const auto& d, Chain& chain, Workspace& work, const Recipe& recipe,
                  const i32* given, u64 key, double margin, double ceiling, Outcome& outcome, auto crew) {
