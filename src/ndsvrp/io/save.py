@@ -15,8 +15,7 @@ from ndsvrp.io.stop_table import to_csv
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
-
-PICTURES = (".png", ".svg", ".pdf")
+PICTURES = (".png", ".svg", ".pdf")  # endings of what `ndsvrp.plot` writes
 
 
 def check_ending(path: PathLike) -> None:

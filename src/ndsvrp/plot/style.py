@@ -15,6 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ndsvrp.errors import NdsError
 from ndsvrp.io.files import write_atomic
+from ndsvrp.io.save import PICTURES
 from ndsvrp.metric import Floats
 
 Colour = tuple[float, float, float]
@@ -22,7 +23,6 @@ Colour = tuple[float, float, float]
 
 INK = "#22262b"
 FAINT = "#9aa3ad"
-FORMATS = (".png", ".svg", ".pdf")
 
 #: Oklab (Ottosson 2020) to cone responses, and those cubed to linear sRGB.
 _LAB_TO_LMS = np.array(
@@ -132,8 +132,8 @@ def log_axis(axes: Axes) -> None:
 
 def check_format(file: str | PathLike[str] | None) -> None:
     """Raise for a file ending that is not supported, before anything is drawn."""
-    if file is not None and Path(file).suffix.lower() not in FORMATS:
-        raise NdsError(f"{file}: pictures are written as {', '.join(FORMATS)}, not as '{Path(file).suffix}'")
+    if file is not None and Path(file).suffix.lower() not in PICTURES:
+        raise NdsError(f"{file}: pictures are written as {', '.join(PICTURES)}, not as '{Path(file).suffix}'")
 
 
 def to_svg(figure: Figure) -> bytes:
