@@ -474,3 +474,17 @@ def test_registers_of_all_sizes(variant: str, removals: int) -> None:
         each.improve(state, recipe, None, np.full((1, 8), problem.side()), 1, 1)
         ends.append(agree.everything(each, state))
     assert ends[0] == ends[1]
+
+
+def test_savings_are_those_of_the_cpu() -> None:
+    """Of problems of several kinds, whose chains are not in the order of the kinds."""
+    kinds = ("cvrp", "pcvrp", "cvrp")
+    problems = [random_problem(i, kind, "none", customers=10 + i) for i, kind in enumerate(kinds)]
+    found = []
+    for each in (engine("auto"), CpuEngine()):
+        state: Any = each.start(problems, [2, 0, 1, 2])
+        alone = state.stats().costs
+        assert each.construct(state, None)
+        assert np.all(state.stats().costs <= alone) and np.any(state.stats().costs < alone)
+        found.append([agree.everything(each, state), state.stats().best_costs.tolist()])
+    assert found[0] == found[1]

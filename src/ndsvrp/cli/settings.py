@@ -97,7 +97,7 @@ def page() -> str:
         "  `serve_bonus` is 0.3.",
         "- From 300 customers and 16 routes on there are `regions`, as many as have 150 customers and 8 routes each,",
         "  at most 32 on a CPU, and one chain per region.",
-        "- From 2,500 customers on, on a CPU, `start_savings` is on, and `hot` is 1.5 / sqrt(N).",
+        "- From 2,500 customers on, `start_savings` is on, and `hot` is 1.5 / sqrt(N).",
         "- On a GPU there are 128 chains, and `regions` is a power of two.",
         "",
         "With the ruin `policy` on a GPU there are 128 chains, too, `tails` is 20 and `tails_share` 0.3. There are",

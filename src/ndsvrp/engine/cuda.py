@@ -17,17 +17,20 @@ import numpy.typing as npt
 
 from ndsvrp.engine import placement, shared
 from ndsvrp.engine.base import Floats, Init, Ints, Recipe, Regions, View
+from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda_state import OWN_HEAD, WORDS, CudaState, Group, Parts, block_of_records
 from ndsvrp.engine.device import Device, Macros, macros_of, room_for
 from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape
 from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
-from ndsvrp.engine.upload import Upload, UploadGroup, prepare, send
+from ndsvrp.engine.upload import Upload, UploadGroup, in_rows, prepare, send
 from ndsvrp.errors import EngineError
+from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
 WORKSPACES = 2  # kept at a time: an iteration may make steps of two kinds
+RESERVED = 1024  # bytes of shared memory that a block takes besides
 LAUNCH = 4096  # customers reinserted per chain and launch if there is a deadline, so that Ctrl-C is noticed
 
 
@@ -51,7 +54,8 @@ class CudaEngine:
     ) -> CudaState:  # fmt: skip
         upload = prepare(problems, problem_of, init, self.neighbours)
         for recipe, group in product(precompile, upload.groups):
-            self.device.precompile("improve", self._way_to_improve(group.shape, recipe)[1])
+            way = self._way_to_improve(group.shape, recipe, len(group.members) * recipe.regions)
+            self.device.precompile("improve", way[1])
             if recipe.regions > 1:
                 self.device.precompile("regions", _macros(group.shape.kind, None, 1))
         return self.start_upload(upload, first=first)
@@ -63,7 +67,7 @@ class CudaEngine:
         for part in upload.groups:
             inside = slice(begin, begin + len(part.members))
             group = self._group(part, first, records[inside], made[inside])
-            self._set_tours(group, part)
+            self._set_tours(group, part.tours, part.lengths)
             groups.append(group)
             begin = inside.stop
         per_unit = self.device.send(upload.per_unit)
@@ -93,8 +97,9 @@ class CudaEngine:
                 f"memory and {free:.1f} are free: {fit} chains would fit"
             ) from None
 
-    def _set_tours(self, group: Group, part: UploadGroup) -> None:
-        rows, lengths = (self.device.torch.as_tensor(each, device="cuda") for each in (part.tours, part.lengths))
+    def _set_tours(self, group: Group, tours: Any, lengths: Any) -> None:
+        """Start all chains of a group from the tours of its problems."""
+        rows, lengths = (self.device.torch.as_tensor(each, device="cuda") for each in (tours, lengths))
         self._launch_chains(
             group, "start_chains", len(group.members), 32, group.instances, group.problem_of, group.memory,
             group.records, rows, lengths, np.int32(rows.shape[1]),
@@ -103,7 +108,19 @@ class CudaEngine:
     # --- view, exchange, export ----------------------------------------------------------------
 
     def construct(self, state: CudaState, deadline: float | None) -> bool:
-        return False
+        """As the CPU engine, and there: savings are joined one after another, which a GPU does not make faster."""
+        problems = [problem for problem in state.problems if isinstance(problem, Problem)]
+        if len(problems) < len(state.problems):
+            return False  # drawn on the GPU: the CPU does not have them
+        on_cpu = CpuEngine(usable_cores(), neighbours=self.neighbours)
+        built = on_cpu.start(problems, np.arange(len(problems)))
+        on_cpu.construct(built, deadline)
+        state.changed()
+        for group in state.groups:
+            of_group = np.unique(state.problem_of[group.members])
+            assert len(of_group) == len(group.shape.sizes), "each problem has a chain"
+            self._set_tours(group, *in_rows([built.chains.tour(index) for index in of_group.tolist()]))
+        return True
 
     def view(self, state: CudaState, *, on_device: bool = False) -> Any:
         torch = self.device.torch
@@ -171,7 +188,7 @@ class CudaEngine:
                     break
                 state.changed()
                 for group, rows in zip(groups, heat, strict=True):
-                    layout, macros = self._way_to_improve(group.shape, recipe)
+                    layout, macros = self._way_to_improve(group.shape, recipe, len(group.members))
                     kernel = self.device.kernel("improve", "improve_chains", macros)
                     self._launch_steps(
                         kernel, group, recipe, layout, len(group.members), _rows(group, state, given), rows,
@@ -227,12 +244,15 @@ class CudaEngine:
             )  # fmt: skip
         return group.parts[regions]
 
-    def _way_to_improve(self, shape: Shape, recipe: Recipe) -> tuple[Layout, Macros]:
+    def _way_to_improve(self, shape: Shape, recipe: Recipe, chains: int) -> tuple[Layout, Macros]:
+        limit, blocks = self.device.shared_limit, 1
         many = recipe.all_routes and recipe.orders == 1  # warps would be idle
+        if many and chains > self.device.multiprocessors:  # two blocks side by side on each
+            limit, blocks = (limit - RESERVED) // 2, 2
         choose = placement.layout_to_speculate if many else placement.layout_to_improve
-        layout = choose(shape, recipe, self.device.shared_limit, self.placement)
+        layout = choose(shape, recipe, limit, self.placement)
         gaps = layout.columns > 0
-        return layout, _macros(shape.kind, layout, 1, gaps, gaps and recipe.blink > 0, recipe.tails > 0)
+        return layout, _macros(shape.kind, layout, blocks, gaps, gaps and recipe.blink > 0, recipe.tails > 0)
 
     def _device_time(self, deadline: float) -> int:
         """Return the deadline on the clock of the GPU. The difference of the clocks is measured once."""
@@ -363,7 +383,7 @@ class CudaEngine:
 
     def _launch_regions(self, group: Group, recipe: Recipe, name: str, grid: int, *arguments: Any) -> None:
         kernel = self.device.kernel("regions", name, _macros(group.shape.kind, None, 1))
-        layout = self._way_to_improve(group.shape, recipe)[0]
+        layout = self._way_to_improve(group.shape, recipe, grid)[0]
         self.device.launch(kernel, grid, 32, 0, self._plan(group, recipe, layout), *arguments)
 
     def _launch_chains(self, group: Group, name: str, grid: int, threads: int, *arguments: Any) -> None:

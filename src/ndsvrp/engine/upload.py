@@ -64,7 +64,7 @@ def prepare(
             max(typical_route(f["demand"], f["capacity"]) for f in mine),
         )
         groups.append(
-            UploadGroup(shape, members, within, *_block(mine, neighbours), *_rows([tours[i] for i in inside]))
+            UploadGroup(shape, members, within, *_block(mine, neighbours), *in_rows([tours[i] for i in inside]))
         )
     return Upload(tuple(problems), problem_of, np.array([ticks[i].per_unit for i in problem_of]), groups)
 
@@ -153,7 +153,7 @@ def _near(problem: dict[str, Any], neighbours: int) -> Ints:
     return np.zeros((n + 1, min(neighbours, n - 1)), np.int32)
 
 
-def _rows(tours: list[Ints]) -> tuple[Ints, Ints]:
+def in_rows(tours: list[Ints]) -> tuple[Ints, Ints]:
     """Return tours as rows of an array, and their lengths."""
     rows = np.zeros((len(tours), max(1, *(len(tour) for tour in tours))), np.int32)
     for row, tour in zip(rows, tours, strict=True):

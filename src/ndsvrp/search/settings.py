@@ -59,7 +59,7 @@ class Settings:
     )
     start_served: bool = documented(False, "Start from a solution that serves as many optional customers as possible.")
     start_savings: bool = documented(
-        False, "Start from savings (Clarke & Wright), on a CPU; done anyway if there is little time for the size."
+        False, "Start from savings (Clarke & Wright); done anyway if there is little time for the size."
     )
     start_rounds: int = documented(
         100, "Rounds that improve the start, each with a random quarter of the customers; 0: one route per customer."
@@ -174,8 +174,7 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
         settings = replace(settings, ruin="policy", chains=GPU_CHAINS, **TAILS)
         return settings if regions < POLICY_REGIONS else replace(settings, regions=regions, rule_steps=RULE_STEPS)
     regions = regions if settings.regions > 1 else 1
-    # Savings are computed on a CPU only, and any other start needs the usual temperature.
-    return replace(settings, chains=GPU_CHAINS, regions=regions, start_savings=False, hot=Settings.hot)
+    return replace(settings, chains=GPU_CHAINS, regions=regions)
 
 
 def has_long_windows(problem: Problem) -> bool:
