@@ -49,23 +49,24 @@ NDS_FN Workspace workspace_at(Carver& carver, const Plan& plan, const Speculativ
   return work;
 }
 
-// Draft a step, or the exchange of tails before it. `count` is how many customers it removes.
+// Draft a step, or the exchange of tails before it. `count` is how many customers it removes. Reading the clock takes a
+// while: one warp watches it, and those whose insertions may stop early.
 template <class R, class D>
 NDS_FN Ending draft_step(const Instance& in, const D& d, const Solution& s, Workspace& work, const Recipe& recipe,
-                         const i32* given, double temperature, u64 key, bool exchanges, i32& count, Warp lanes) {
+                         const i32* given, double temperature, u64 key, bool exchanges, bool watches, i32& count,
+                         Warp lanes) {
   Draft& draft = work.stripped;
   if (exchanges) {
     Random random{key_of(key, ~1ull)};
     const double margin = margin_of(temperature, random);
     if (draft_tails<R>(in, d, s, draft, recipe.tails, margin, random, lanes)) return draft.full ? kOverfull : kTails;
   }
-  if (lanes.time_is_up()) return kLate;
   Random random{key_of(key, 0)}, ordering{key_of(key, 1)}, accepting{key_of(key, ~0ull)};
   count = strip<R>(in, d, s, work, ruin(in, s, work, recipe, given, random, lanes), lanes);
   arrange(in, recipe, work.removed, count, 0, work.order, ordering, lanes);
   recreate<R>(in, d, s, draft, work.order, count, greedy_for(recipe, ordering), kAnyCost, lanes);
   if (draft.full) return kOverfull;
-  if (lanes.time_is_up()) return kLate;
+  if ((watches || count >= kLook) && lanes.time_is_up()) return kLate;
   if (double(draft.delta) >= margin_of(temperature, accepting)) return kKeeps;
   return draft.delta == 0 && is_unchanged(s, draft, lanes) ? kKeeps : kChanges;
 }
@@ -90,7 +91,7 @@ NDS_FN i32 improve_speculatively(Instance& in, Chain& chain, Workspace& work, co
       bool exchanges = false;
       if constexpr (C::tails) exchanges = exchanges_tails(recipe, step_key) && !(exchanged && mine == k);
       ending = draft_step<R>(in, d, chain.current, work, recipe, given ? given + i64(mine) * recipe.removals : nullptr,
-                             temperature[mine], step_key, exchanges, count, lanes);
+                             temperature[mine], step_key, exchanges, crew.team == 0, count, lanes);
     }
     if (lanes.leads()) state.ending[round % 2][crew.team] = ending;
     sync_block();

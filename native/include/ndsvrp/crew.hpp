@@ -13,13 +13,14 @@ struct Outcome {
   NDS_FN bool accepted(double margin) const { return !late && !full && double(delta) < margin; }
 };
 
-// Find the best draft of the crew: the first of the cheapest.
-NDS_FN Outcome best_of(i64 delta, i32 full, i32 order, const Workspace& work, auto crew) {
+// Find the best draft of the crew: the first of the cheapest. Reading the clock takes a while: one team watches it, or
+// all if their insertions may stop early.
+NDS_FN Outcome best_of(i64 delta, i32 full, i32 order, bool may_stop, const Workspace& work, auto crew) {
   if constexpr (crew.alone) {
     return Outcome{delta, true, crew.lanes.time_is_up(), full != 0};
   } else {
     CrewState& state = *work.crew;
-    const bool late = crew.lanes.time_is_up();
+    const bool late = (may_stop || crew.team == 0) && crew.lanes.time_is_up();
     if (crew.lanes.leads()) {
       state.delta[crew.team] = delta;
       state.order[crew.team] = order;

@@ -19,9 +19,13 @@ struct Removal {
   Workspace& work;
   i32 count = 0;
 
-  NDS_FN void take(i32 c) {
-    work.removed[count++] = c;
+  NDS_FN void put(i32 c, i32 place) {  // behind those that are counted
+    work.removed[count + place] = c;
     work.mark[c] = 1;
+  }
+  NDS_FN void take(i32 c) {
+    put(c, 0);
+    ++count;
   }
   NDS_FN bool taken(i32 c) const { return work.mark[c] != 0; }
 };
@@ -47,7 +51,7 @@ NDS_FN void ruin_random(Removal& out, i32 removals, Random& random) {
 
 // Remove a string of `length` customers of route r around stop `here`, or a longer one of which a stretch in the middle
 // stays (split string).
-NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length, Random& random) {
+NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length, Random& random, auto lanes) {
   const i32 size = out.s.size[r];
   i32 kept = 0, skip = 0;
   if (length > 1 && length < size && random.unit() < recipe.string_split) {
@@ -59,16 +63,45 @@ NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i
   const i32 low = most(1, here - span + 1), high = least(here, size - span + 1);
   const i32 start = low + random.below(high - low + 1);
   const i32* node = out.s.at.node + out.s.first[r];
-  for (i32 i = 0; i < span; ++i) {
-    if (kept > 0 && i >= skip && i < skip + kept) continue;
-    out.take(node[start + i]);
+  for (i32 i = lanes.lane; i < span; i += lanes.W) {
+    if (i >= skip && i < skip + kept) continue;
+    out.put(node[start + i], i < skip ? i : i - kept);
+  }
+  out.count += length;
+}
+
+// Remove strings of the routes of the seed and its nearest customers, by all lanes together: each looks at one of them,
+// and those whose route is not touched yet have their turns. Customers that are taken are unserved or of touched routes.
+NDS_FN void near_strings(Removal& out, i32 seed, const i32* near, i32 strings, i32 along, auto remove, auto lanes) {
+  const Solution& s = out.s;
+  i32 touched = 0, unserved = 0, mine = -1;  // the lane with the number of a touched route has that route
+  for (i32 begin = -1; begin < out.in.near_count && touched < strings; begin += lanes.W) {
+    const i32 i = begin + lanes.lane;
+    const i32 c = i < 0 ? seed : i < out.in.near_count ? near[i] : 0;
+    const i32 r = c > 0 ? s.route_of[c] : kElsewhere;
+    bool waits = r != kElsewhere;
+    for (i32 t = 0; t < touched; ++t) waits &= lanes.from(mine, t) != r;
+    for (u32 left = lanes.ballot(waits); left != 0 && touched < strings; left = lanes.ballot(waits)) {
+      const i32 turn = first_bit(left), customer = lanes.from(c, turn), route = lanes.from(r, turn);
+      waits = waits && lanes.lane != turn;
+      if (route < 0) {
+        if (unserved++ >= along) continue;
+        if (lanes.leads()) out.put(customer, 0);
+        ++out.count;
+      } else {
+        mine = lanes.lane == touched ? route : mine;
+        ++touched;
+        waits = waits && r != route;
+        remove(customer, route, lanes);
+      }
+    }
   }
 }
 
 // Adjacent string removal (Christiaens & Vanden Berghe 2020, their equations 5 to 9): strings of
 // customers of routes near a random customer. Unserved customers among the neighbours are removed
 // too.
-NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
+NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random, auto lanes) {
   const Instance& in = out.in;
   const Solution& s = out.s;
   const i32 seed = draw_customer(in, s, random);
@@ -78,7 +111,19 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
   const i32 strings = most(1, i32(1.0f + random.unit() * most_strings));
   const i32 along = i32(recipe.string_average);
   const i32* near = in.near + i64(seed) * in.near_count;
+  const auto remove = [&](i32 c, i32 r, auto team) {
+    const float limit = float(s.size[r]) < longest ? float(s.size[r]) : longest;
+    const i32 length = least(s.size[r], i32(1.0f + random.unit() * limit));
+    remove_string(out, recipe, r, s.stop_of[c], length, random, team);
+  };
   i32 touched = 0, unserved = 0;
+  if constexpr (lanes.W > 1) {
+    if (strings <= lanes.W) {
+      near_strings(out, seed, near, strings, along, remove, lanes);
+      return;
+    }
+  }
+  if (!lanes.leads()) return;
   for (i32 i = -1; i < in.near_count && touched < strings; ++i) {
     const i32 c = i < 0 ? seed : near[i];
     if (out.taken(c)) continue;
@@ -92,9 +137,7 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random) {
     for (i32 t = 0; t < touched; ++t) again |= out.work.touched[t] == r;
     if (again) continue;
     out.work.touched[touched++] = r;
-    const float limit = float(s.size[r]) < longest ? float(s.size[r]) : longest;
-    const i32 length = least(s.size[r], i32(1.0f + random.unit() * limit));
-    remove_string(out, recipe, r, s.stop_of[c], length, random);
+    remove(c, r, OneLane{nullptr});
   }
 }
 
@@ -165,12 +208,10 @@ NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Re
     take_all(out, given, listed(given, removals), lanes);
   } else if (recipe.rule == kRelated) {
     ruin_related(out, removals, random, lanes);
+  } else if (recipe.rule == kString) {
+    ruin_string(out, recipe, random, lanes);
   } else if (lanes.leads()) {
-    if (recipe.rule == kString) {
-      ruin_string(out, recipe, random);
-    } else {
-      ruin_random(out, removals, random);
-    }
+    ruin_random(out, removals, random);
   }
   lanes.sync();
   if (s.unserved_required > 0 && lanes.leads()) retry_unserved(out, random);

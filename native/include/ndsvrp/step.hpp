@@ -128,7 +128,7 @@ NDS_FN bool by_drafts(const Instance& in, const auto& d, Chain& chain, Workspace
   if (count < 0) return false;
   const i32 order = try_orders<R>(in, d, chain.current, work, recipe, count, key, ceiling, crew);
   const Draft& draft = in_place<C>(recipe) ? work.stripped : work.best;
-  outcome = best_of(draft.delta, draft.full, order, work, crew);
+  outcome = best_of(draft.delta, draft.full, order, count >= kLook, work, crew);
   if (outcome.accepted(margin)) {
     if (outcome.mine && (draft.delta != 0 || !is_unchanged(chain.current, draft, crew.lanes)))
       accept<R>(in, chain, work, draft, crew.lanes);

@@ -31,7 +31,7 @@ NDS_FN Outcome recreate_and_accept(const Instance& in, const D& d, Chain& chain,
   GapRegisters<R, D, typename C::Lanes, Slots, Blink> gaps(d, work, touched.stops, lanes);
   recreate_by_gaps<R>(in, d, s, work, task.index, task.count, s.routes - count_bits(touched.empty), greedy, gaps,
                       lanes);
-  const Outcome outcome = best_of(task.delta + gaps.delta, 0, crew.team, work, crew);
+  const Outcome outcome = best_of(task.delta + gaps.delta, 0, crew.team, false, work, crew);
   if (outcome.accepted(task.margin)) {
     if (chain.best_is_current && outcome.delta > 0) {
       save_best(chain, crew);

@@ -30,6 +30,7 @@ from ndsvrp.solution import Solution
 
 BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
 WORKSPACES = 2  # kept at a time: an iteration may make steps of two kinds
+SIDE_BY_SIDE = 2  # blocks that make speculative steps, on a multiprocessor
 RESERVED = 1024  # bytes of shared memory that a block takes besides
 LAUNCH = 4096  # customers reinserted per chain and launch if there is a deadline, so that Ctrl-C is noticed
 
@@ -247,8 +248,9 @@ class CudaEngine:
     def _way_to_improve(self, shape: Shape, recipe: Recipe, chains: int) -> tuple[Layout, Macros]:
         limit, blocks = self.device.shared_limit, 1
         many = recipe.all_routes and recipe.orders == 1  # warps would be idle
-        if many and chains > self.device.multiprocessors:  # two blocks side by side on each
-            limit, blocks = (limit - RESERVED) // 2, 2
+        if many:  # blocks side by side on a multiprocessor
+            blocks = min(SIDE_BY_SIDE, -(-chains // self.device.multiprocessors))
+            limit = (limit + RESERVED) // blocks - RESERVED
         choose = placement.layout_to_speculate if many else placement.layout_to_improve
         layout = choose(shape, recipe, limit, self.placement)
         gaps = layout.columns > 0
