@@ -393,7 +393,7 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         generate("pcvrptw", 100, seed=1)[0], ours.replace(vehicles=40),
         Problem(distance=matrix, demand=ours.demand, capacity=ours.capacity),
     )  # fmt: skip
-    assert {chosen(problem) for problem in others} == {("hybrid", "string", "cuda", 128)}
+    assert {chosen(problem) for problem in others} == {("hybrid", "string", "cuda", 256)}
     assert chosen(solver="sisr") == ("sisr", "string", "cpu", 1), "a single chain"
 
 
@@ -409,12 +409,12 @@ def test_exchanges_of_tails_beside_the_policy(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("customers", "capacity", "cpu", "gpu"),
     [
-        (100, 50, (4, 1), (128, 1)),
-        (400, 50, (2, 2), (128, 2)),
-        (1000, 50, (6, 6), (128, 4)),
-        (1000, 300, (2, 2), (128, 2)),  # 60 customers per vehicle, 17 routes
-        (1000, 1000, (4, 1), (128, 1)),  # 5 routes
-        (6000, 50, (32, 32), (128, 32)),
+        (100, 50, (4, 1), (256, 1)),
+        (400, 50, (2, 2), (256, 2)),
+        (1000, 50, (6, 6), (256, 4)),
+        (1000, 300, (2, 2), (256, 2)),  # 60 customers per vehicle, 17 routes
+        (1000, 1000, (4, 1), (256, 1)),  # 5 routes
+        (6000, 50, (32, 32), (256, 32)),
     ],
 )
 def test_chains_and_regions_by_size(
@@ -453,6 +453,20 @@ def test_regions_beside_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(large, ruin="policy", rule_steps=7, regions=8) == (128, 8, 7)
     assert chosen(large, model=lambda request: None) == (128, 1, 0), "own ruins choose for whole solutions"
     assert chosen(large, ruin="policy", preset="paper") == (8, 1, 0)
+
+
+def test_temperatures_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prizes start colder with the policy; a large problem starts from savings, and colder, as on a CPU."""
+    monkeypatch.setattr(planning, "_has_gpu", lambda: True)
+
+    def chosen(variant: str, n: int, **how: Any) -> tuple[bool, float]:
+        settings = Solver(**how).plan(generate(variant, n, seed=1)[0]).settings
+        return settings.start_savings, settings.hot
+
+    assert chosen("cvrp", 100) == chosen("vrptw", 100) == (False, 0.1)
+    assert chosen("pcvrp", 100) == (False, 0.03)
+    assert chosen("pcvrp", 100, solver="hybrid") == chosen("pcvrp", 100, preset="paper") == (False, 0.1)
+    assert chosen("cvrp", 2500) == (True, 0.03)
 
 
 def test_large_problems_start_from_savings() -> None:

@@ -18,7 +18,6 @@ SLACK = 8  # stops that a copied route has beside its customers
 COLUMNS = 128  # a table of gaps has a multiple of this
 ENOUGH_COLUMNS = 256  # with fewer, shared memory is better used for the table than for the solution
 SPECULATED = 8  # steps of a chain that are made at once, a warp each
-NEAR_SOLUTION = 140_000  # bytes of shared memory up to which a solution is held there beside drafts in global memory
 SPECULATION_BYTES = 512  # kSpeculationBytes of speculate.hpp
 EVALUATE_THREADS = 960  # per multiprocessor when rollouts are evaluated: registers per thread follow from it
 
@@ -163,10 +162,7 @@ def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Place
 
 @lru_cache(64)
 def layout_to_speculate(shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto") -> Layout:
-    """Return the layout of a block that makes several steps at once: drafts in global memory, one per step.
-
-    The solution is in shared memory only if that leaves the cache enough for the drafts.
-    """
+    """Return the layout of a block that makes several steps at once: drafts in global memory, one per step."""
     removed = removed_at_most(shape, recipe)
     work = work_sizes(shape, removed, stops_at_most(shape, removed))
     parts = _bytes(shape, work, 0, 0)
@@ -182,8 +178,7 @@ def layout_to_speculate(shape: Shape, recipe: Recipe, limit: int, placement: Pla
     )
     for name in ("inputs", "solution"):
         shared = layout.shared + parts[name]
-        most = limit if name == "inputs" else min(limit, NEAR_SOLUTION)
-        if placement == "global" or shared > most or (placement == "drafts" and name == "solution"):
+        if placement == "global" or shared > limit or (placement == "drafts" and name == "solution"):
             break
         layout = replace(layout, shared=shared, near_instance=True, near_solution=name == "solution")
     return layout

@@ -148,7 +148,8 @@ CPU_CHAINS = 4, 32  # without regions, and at most; not by the number of cores, 
 LARGE = 2500  # customers from which savings are a better start than one route per customer
 POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
-GPU_CHAINS = 128  # one thread block each: about as many as large GPUs have multiprocessors
+GPU_CHAINS = 128, 256  # with the scope `touched` and `all`: one or two blocks per multiprocessor of a large GPU
+GPU_HOT = 0.03  # with a policy and prizes: docs/findings.md
 
 
 def hybrid(problem: Problem) -> Settings:
@@ -168,13 +169,14 @@ def hybrid(problem: Problem) -> Settings:
 
 def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
     """Return the settings with as many chains as a GPU takes, and with what a learned policy needs beside it."""
-    regions = min(_regions(problem), GPU_CHAINS)
+    chains = GPU_CHAINS[1 if settings.scope == "all" and not is_learned else 0]
+    regions = min(_regions(problem), chains)
     regions = 1 << (regions.bit_length() - 1)  # divides the chains
     if is_learned:
-        settings = replace(settings, ruin="policy", chains=GPU_CHAINS, **TAILS)
+        hot = GPU_HOT if problem.has_prizes else settings.hot
+        settings = replace(settings, ruin="policy", chains=chains, hot=hot, **TAILS)
         return settings if regions < POLICY_REGIONS else replace(settings, regions=regions, rule_steps=RULE_STEPS)
-    regions = regions if settings.regions > 1 else 1
-    return replace(settings, chains=GPU_CHAINS, regions=regions)
+    return replace(settings, chains=chains, regions=regions if settings.regions > 1 else 1)
 
 
 def has_long_windows(problem: Problem) -> bool:
