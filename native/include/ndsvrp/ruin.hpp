@@ -71,7 +71,8 @@ NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i
 }
 
 // Remove strings of the routes of the seed and its nearest customers, by all lanes together: each looks at one of them,
-// and those whose route is not touched yet have their turns. Customers that are taken are unserved or of touched routes.
+// and those whose route is not touched yet have their turns. Customers that are taken are unserved or of touched
+// routes.
 NDS_FN void near_strings(Removal& out, i32 seed, const i32* near, i32 strings, i32 along, auto remove, auto lanes) {
   const Solution& s = out.s;
   i32 touched = 0, unserved = 0, mine = -1;  // the lane with the number of a touched route has that route
