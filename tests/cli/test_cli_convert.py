@@ -149,6 +149,10 @@ def test_schema(nds, name):
 def test_metric_that_a_file_states(nds, stops, data):
     nds("convert", data / "small/toy.vrp", "a.vrp", "--round", "exact")
     assert "metric        exact (as stated in the file)" in nds("info", "a.vrp").stdout
+    nds("convert", data / "small/toy.vrp", "a.json", "--round", "exact")
+    assert "metric        exact (as stated in the file)" in nds("info", "a.json").stdout
+    nds("convert", data / "small/toy.vrp", "b.json", "--round", "none")
+    assert "metric        none (auto: JSON problems are plain floats)" in nds("info", "b.json").stdout
 
 
 def test_info_shows_clock_times(nds, stops):

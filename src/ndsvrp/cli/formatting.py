@@ -56,8 +56,10 @@ def metric_reason(problem: Problem, file: Path, asked: str) -> str:
     form = ENDINGS.get(file.suffix.lower())
     if form == "npz":
         return "auto: sets are plain floats"
-    if form in ("csv", "json"):
-        return "auto: tables of stops are plain floats" if form == "csv" else "as stated in the file"
+    if form == "csv":
+        return "auto: tables of stops are plain floats"
+    if form == "json":
+        return "as stated in the file" if problem.metric is not Metric.NONE else "auto: JSON problems are plain floats"
     if form == "vrp" and conventional_metric(fields_of(problem)) is not problem.metric:
         return "as stated in the file"
     if problem.distance is not None:

@@ -60,5 +60,5 @@ def _brief(result: Result) -> str:
     words = [f"cost {cost_of(result.cost, result.problem.metric)}", amount(len(result.solution.routes), "route")]
     if result.problem.has_prizes:
         words.append(f"{len(result.report.unserved):,} unserved")
-    words += [f"{result.seconds:.1f} s", f"{result.iterations:,} iterations"]
+    words += [f"{result.seconds:.1f} s", amount(result.iterations, "iteration")]
     return "  ".join(words) + ("  interrupted" if result.stopped == "interrupted" else "")

@@ -22,6 +22,7 @@ from ndsvrp.search.code_version import code_version
 from ndsvrp.search.planning import Request
 from ndsvrp.search.result import Result
 from ndsvrp.search.solver import Solver
+from ndsvrp.text import amount
 
 NAMES = {"hgs": "HGS", "pyvrp": "PyVRP", "sisr": "SISRs"}  #: of baselines, in tables
 
@@ -162,7 +163,7 @@ def reference_of(context: Context, solvers: Sequence[str], own: str) -> str:
 
 def describe(row: Row) -> str:
     """Return a line about a run."""
-    limit = f"{row['budget']:g} s" if row.get("budget") else f"{row.get('iterations')} iterations"
+    limit = f"{row['budget']:g} s" if row.get("budget") else amount(row["iterations"], "iteration")
     name = row.get("series") or NAMES.get(row["solver"], row["solver"])
     outcome = f"{row['cost']:.4f}" if "cost" in row else row.get("error") or row.get("skipped", "")
     return f"{row['set']} {row['instance']}, {name}, {limit}: {outcome}"
