@@ -117,7 +117,6 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random, auto
     const i32 length = least(s.size[r], i32(1.0f + random.unit() * limit));
     remove_string(out, recipe, r, s.stop_of[c], length, random, team);
   };
-  i32 touched = 0, unserved = 0;
   if constexpr (lanes.W > 1) {
     if (strings <= lanes.W) {
       near_strings(out, seed, near, strings, along, remove, lanes);
@@ -125,6 +124,7 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random, auto
     }
   }
   if (!lanes.leads()) return;
+  i32 touched = 0, unserved = 0;
   for (i32 i = -1; i < in.near_count && touched < strings; ++i) {
     const i32 c = i < 0 ? seed : near[i];
     if (out.taken(c)) continue;
@@ -145,9 +145,7 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random, auto
 // Remove a list of customers, by all lanes together.
 NDS_FN void take_all(Removal& out, const i32* customers, i32 count, auto lanes) {
   for (i32 i = lanes.lane; i < count; i += lanes.W) {
-    const i32 c = customers[i];
-    out.work.removed[out.count + i] = c;
-    out.work.mark[c] = 1;
+    out.put(customers[i], i);
   }
   out.count += count;
 }
@@ -165,11 +163,8 @@ NDS_FN void take_own(Removal& out, const i32* customers, i32 length, i32 removal
     const i32 c = i < length ? customers[i] : 0;
     const bool own = c > 0 && out.s.route_of[c] != kElsewhere;
     const u32 all = lanes.ballot(own);
-    const i32 place = out.count + lanes.count_below(all);
-    if (own && place < removals) {
-      out.work.removed[place] = c;
-      out.work.mark[c] = 1;
-    }
+    const i32 place = lanes.count_below(all);
+    if (own && out.count + place < removals) out.put(c, place);
     out.count = least(removals, out.count + count_bits(all));
   }
 }
