@@ -27,6 +27,7 @@ from ndsvrp.engine.device import Device
 from ndsvrp.generate import generate
 from ndsvrp.policy import Network, NetworkConfig, Policy
 from ndsvrp.ruin import FunctionRuin
+from ndsvrp.search import asa
 from ndsvrp.search.asa import Search
 from ndsvrp.search.start import start
 from ndsvrp.search.stopping import Budget
@@ -488,3 +489,17 @@ def test_savings_are_those_of_the_cpu() -> None:
         assert np.all(state.stats().costs <= alone) and np.any(state.stats().costs < alone)
         found.append([agree.everything(each, state), state.stats().best_costs.tolist()])
     assert found[0] == found[1]
+
+
+def test_problems_are_converted_for_savings_before_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rehearsal does it, also if only the time limit asks for savings."""
+    problem, cuda, log = random_problem(1, "cvrp", "none", customers=9), engine("auto"), []
+    begin, construct = CpuEngine.start, CudaEngine.construct
+    monkeypatch.setattr(CpuEngine, "start", lambda *a, **k: log.append("converted") or begin(*a, **k))
+    monkeypatch.setattr(CudaEngine, "construct", lambda *a: log.append("savings") or construct(*a))
+    monkeypatch.setattr(asa, "CONSTRUCT", 1000.0)
+    search = Search([problem], cuda, Settings(chains=2, rollouts=3, removals=4), Budget(600.0, iterations=1), 1)
+    search.rehearse()
+    assert log == ["savings", "converted"]
+    search.run()
+    assert log == ["savings", "converted", "savings"]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ndsvrp.engine import placement, shared
 from ndsvrp.engine.base import Floats, Init, Ints, Recipe, Regions, View
-from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.engine.cpu import CpuEngine, CpuState
 from ndsvrp.engine.cuda_state import OWN_HEAD, WORDS, CudaState, Group, Parts, block_of_records
 from ndsvrp.engine.device import Device, Macros, macros_of, room_for
 from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape
@@ -46,6 +46,7 @@ class CudaEngine:
     runs_ahead: bool = True
     device: Device = field(default_factory=Device)
     _offset: int | None = field(default=None, repr=False)  #: nanoseconds by which the clock of the GPU is ahead
+    _built: CpuState | None = field(default=None, repr=False)  #: the last problems that started from savings
 
     # --- start ---------------------------------------------------------------------------------
 
@@ -114,7 +115,9 @@ class CudaEngine:
         if len(problems) < len(state.problems):
             return False  # drawn on the GPU: the CPU does not have them
         on_cpu = CpuEngine(usable_cores(), neighbours=self.neighbours)
-        built = on_cpu.start(problems, np.arange(len(problems)))
+        if self._built is None or self._built.problems != state.problems:  # a rehearsal converts them before the clock
+            self._built = on_cpu.start(problems, np.arange(len(problems)))
+        built = self._built
         on_cpu.construct(built, deadline)
         state.changed()
         for group in state.groups:

@@ -99,9 +99,7 @@ class Search:
         sides = [problem.side() if by_side else 1.0 for problem in self.problems]
         cooling = [ExponentialCooling(settings.hot * side, settings.cold * side) for side in sides]
         state = self.state or self.prepare()
-        if self.init is None and not (
-            (settings.start_savings or self._is_short_of_time()) and engine.construct(state, self.budget.deadline)
-        ):
+        if self.init is None and not (self._starts_from_savings() and engine.construct(state, self.budget.deadline)):
             improve_start(
                 engine, state, self.seed, settings.start_rounds,
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
@@ -136,16 +134,18 @@ class Search:
         self._pipeline.finish(self._report)
         return stopped
 
-    def _is_short_of_time(self) -> bool:
-        """Whether the time limit ends before a search from one route per customer finds good routes."""
+    def _starts_from_savings(self) -> bool:
+        """Whether that is asked for, or the time limit ends before one route per customer becomes good routes."""
         needed = CONSTRUCT * sum(problem.customers**2 for problem in self.problems)
-        return self.budget.seconds is not None and self.budget.seconds < needed
+        return self.settings.start_savings or (self.budget.seconds is not None and self.budget.seconds < needed)
 
     def rehearse(self) -> None:
         """Run one iteration and discard it, so that one-time work of a GPU (compiling and loading kernels, capturing
-        graphs) takes no time of the search."""
+        graphs, converting problems for savings) takes no time of the search."""
         budget = Budget(seconds=REHEARSAL, iterations=1)
-        settings = replace(self.settings, start_rounds=min(1, self.settings.start_rounds))
+        settings = replace(
+            self.settings, start_rounds=min(1, self.settings.start_rounds), start_savings=self._starts_from_savings()
+        )
         replace(self, settings=settings, budget=budget, callback=None, stop=None).run()
 
     def best(self) -> list[Solution]:

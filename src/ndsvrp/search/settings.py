@@ -169,7 +169,8 @@ def hybrid(problem: Problem) -> Settings:
 
 def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
     """Return the settings with as many chains as a GPU takes, and with what a learned policy needs beside it."""
-    chains = GPU_CHAINS[1 if settings.scope == "all" and not is_learned else 0]
+    few, many = GPU_CHAINS
+    chains = many if settings.scope == "all" and not is_learned else few
     regions = min(_regions(problem), chains)
     regions = 1 << (regions.bit_length() - 1)  # divides the chains
     if is_learned:
