@@ -27,7 +27,7 @@ TOOLS = {
     "racecheck": [],
     "synccheck": [],
 }
-LIMIT = 240  # seconds that anything but the speed may take
+LIMIT = 360  # seconds that anything but the speed may take
 SPEED = """
 import sys
 from ndsvrp.bench import gpu
