@@ -27,7 +27,7 @@ SEARCH = {"iterations": 4000, "seed": 1}
 EPYC, H200 = "1 core, AMD EPYC", "NVIDIA H200"
 CORE = {"pyvrp": "PyVRP 0.14.1", "hgs": "HGS (hygese 0.1.0)", "sisr": "SISRs (in ndsvrp)", "hybrid": "ndsvrp (hybrid)"}
 """Solvers on one core, by their names in the rows."""
-GPU = {"nds-policy-cuda-128": "ndsvrp, learned policy, on an H200"}
+GPU = {"nds-policy-cuda": "ndsvrp, learned policy, on an H200"}
 TOP = 5.6  # percent
 
 
@@ -75,7 +75,7 @@ def draw_gaps(axes: Axes, rows: Iterable[Row]) -> None:
         found = gaps(rows, solver, H200)
         axes.plot(
             list(found), list(found.values()), color=colours[solver], label=label, marker="*", markersize=13,
-            linestyle="", zorder=5,
+            linestyle="", zorder=5, clip_on=False,
         )  # fmt: skip
     log_axis(axes)
     axes.set_ylim(0, TOP)
