@@ -134,10 +134,13 @@ def test_outputs_are_checked_before_the_search(refused, tmp_path):
     assert "has no coordinates" in refused("solve", matrix, *long, "--plot", tmp_path / "a.png")
     same = tmp_path / "same"
     assert refused("solve", TOY, *long, "--out", same, "--json", same) == f"{same}: is given for two outputs"
-    assert refused("solve", SET, *long, "--out", nowhere) == f"{nowhere}: cannot be written (No such directory)"
+    folder = nowhere.with_suffix("")
+    assert refused("solve", SET, *long, "--out", folder) == f"{folder}: cannot be written (No such directory)"
     taken = tmp_path / "taken"
     taken.write_text("")
     assert "taken: cannot be made a folder (" in refused("solve", SET, *long, "--out", taken)
+    sol = tmp_path / "a.sol"
+    assert refused("solve", SET, *long, "--out", sol) == f"{sol}: '.sol' is a file; for a set, --out names a folder"
 
 
 def test_instance_is_not_overwritten(refused, tmp_path):

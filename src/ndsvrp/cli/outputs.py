@@ -14,7 +14,7 @@ from ndsvrp.io import write_result, write_solution
 from ndsvrp.io.files import check_writable, exists, is_standard, write_atomic
 from ndsvrp.io.geojson import require_degrees
 from ndsvrp.io.result import describe, json_bytes
-from ndsvrp.io.save import check_ending, save
+from ndsvrp.io.save import FILES, PICTURES, check_ending, save
 from ndsvrp.problem import Problem
 from ndsvrp.search.result import Result
 
@@ -98,6 +98,8 @@ class Folder:
         if is_standard(self.folder):
             raise NdsError("--out - is for one solution; for a set, --json - writes all results")
         if not exists(self.folder) or not self.folder.is_dir():
+            if (suffix := self.folder.suffix.lower()) in (*FILES, *PICTURES):
+                raise InstanceError(f"'{suffix}' is a file; for a set, --out names a folder", file=str(self.folder))
             check_writable(self.folder)
             try:
                 self.folder.mkdir(exist_ok=True)

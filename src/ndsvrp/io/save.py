@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
 PICTURES = (".png", ".svg", ".pdf")  # endings of what `ndsvrp.plot` writes
+FILES = (".sol", ".json", ".geojson", ".csv", ".html", ".htm")  # endings of what `save` writes
 
 
 def check_ending(path: PathLike) -> None:
