@@ -478,12 +478,13 @@ def test_registers_of_all_sizes(variant: str, removals: int) -> None:
 
 
 def test_savings_are_those_of_the_cpu() -> None:
-    """Of problems of several kinds, whose chains are not in the order of the kinds."""
+    """Of problems of several kinds, whose chains are not in the order of the kinds; one is larger than its lists."""
     kinds = ("cvrp", "pcvrp", "cvrp")
     problems = [random_problem(i, kind, "none", customers=10 + i) for i, kind in enumerate(kinds)]
+    problems += generate("vrptw", 300, seed=0)
     found = []
     for each in (engine("auto"), CpuEngine()):
-        state: Any = each.start(problems, [2, 0, 1, 2])
+        state: Any = each.start(problems, [2, 0, 1, 2, 3])
         alone = state.stats().costs
         assert each.construct(state, None)
         assert np.all(state.stats().costs <= alone) and np.any(state.stats().costs < alone)

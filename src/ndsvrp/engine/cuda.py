@@ -32,6 +32,7 @@ BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the fir
 WORKSPACES = 2  # kept at a time: an iteration may make steps of two kinds
 SIDE_BY_SIDE = 2  # blocks that make speculative steps, on a multiprocessor
 RESERVED = 1024  # bytes of shared memory that a block takes besides
+PARTNERS = 40  # kPartners of savings.hpp, at most: neighbours that savings look at
 LAUNCH = 4096  # customers reinserted per chain and launch if there is a deadline, so that Ctrl-C is noticed
 
 
@@ -114,7 +115,7 @@ class CudaEngine:
         problems = [problem for problem in state.problems if isinstance(problem, Problem)]
         if len(problems) < len(state.problems):
             return False  # drawn on the GPU: the CPU does not have them
-        on_cpu = CpuEngine(usable_cores(), neighbours=self.neighbours)
+        on_cpu = CpuEngine(usable_cores(), neighbours=min(PARTNERS, self.neighbours))
         if self._built is None or self._built.problems != state.problems:  # a rehearsal converts them before the clock
             self._built = on_cpu.start(problems, np.arange(len(problems)))
         built = self._built
