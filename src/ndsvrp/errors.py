@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,8 +50,25 @@ class NdsWarning(UserWarning):
     """Input that was ignored or changed without an effect on feasibility."""
 
 
+_collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None)
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect the warnings of this thread in a list instead; `warnings.catch_warnings` would change all threads."""
+    messages: list[str] = []
+    token = _collected.set(messages)
+    try:
+        yield messages
+    finally:
+        _collected.reset(token)
+
+
 def warn(message: str) -> None:
     """Warn the user, at the line outside of this package that led here."""
+    if (messages := _collected.get()) is not None:
+        messages.append(message)
+        return
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndsvrp":
         frame, level = frame.f_back, level + 1

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("fastapi")
 
 from ndsvrp import NdsError
-from ndsvrp.serve.store import Store
+from ndsvrp.serve.store import SCHEMA, Store
 from ndsvrp.serve.uploads import safe_name
 
 
@@ -35,6 +35,22 @@ def test_a_database_of_another_version_stays_as_it_is(tmp_path: Path) -> None:
     with sqlite3.connect(file) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (7,)
         assert database.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+
+
+def test_a_database_of_the_first_version_is_extended(tmp_path: Path) -> None:
+    """Its jobs have no warnings."""
+    file = tmp_path / "jobs.sqlite"
+    first = SCHEMA.replace(",\n    warnings TEXT NOT NULL DEFAULT '[]'", "")
+    assert first != SCHEMA
+    columns = "id, digest, state, name, file, variant, customers, options, created"
+    with sqlite3.connect(file) as database:
+        database.executescript(first + "PRAGMA user_version = 1")
+        database.execute(f"INSERT INTO jobs ({columns}) VALUES ('a', 'd', 'queued', 'n', 'f', 'CVRP', 3, '{{}}', 1.0)")
+    for _ in range(2):
+        store = Store(file)
+        job = store.job("a")
+        store.close()
+        assert job is not None and (job.name, job.customers, job.warnings) == ("n", 3, [])
 
 
 def test_only_the_owner_reads_the_database(tmp_path: Path) -> None:

@@ -54,6 +54,18 @@ def test_a_job_from_file_to_result(client, cvrp, tmp_path):
     assert (replayed[2][1]["iteration"], replayed[2][1]["reconstructions"]) == (5, alone.reconstructions)
 
 
+def test_a_client_is_told_what_was_ignored(client):
+    """Also while the job waits and after its end; the log of the service has none of it."""
+    table = b"name,x,y,demand,colour\ndepot,0,0,0,red\na,1,0,1,blue\n"
+    job = client.submit(table, name="stops.csv", capacity=2, iterations=1).json()
+    told = ["stops.csv:1: columns ignored: 'colour'"]
+    assert job["warnings"] == told
+    assert client.events(job["id"])[-1][1]["warnings"] == told
+    plain = b"name,x,y,demand\ndepot,0,0,0\na,1,0,1\n"
+    job = client.submit(plain, name="stops.csv", capacity=2, iterations=1).json()
+    assert client.events(job["id"])[-1][1]["warnings"] == job["warnings"] == []
+
+
 def test_timelines_state_the_published_schedule(client, vrptw):
     """C101: customer 5 is 15.1 from the depot, its window opens at 15, service takes 90."""
     job = client.submit(vrptw, name="C101.txt", time=5, target=827.3).json()

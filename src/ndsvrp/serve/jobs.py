@@ -80,6 +80,7 @@ class Job(BaseModel):
     routes: int | None = None
     best_known: float | None = Field(None, description="Best known cost, for instances of the literature.")
     error: str | None = None
+    warnings: list[str] = Field([], description="What was ignored in the file, such as unknown columns of a table.")
     forms: list[str] = Field([], description="Forms in which the result can be fetched.")
     options: dict[str, Any] = {}
 

@@ -217,14 +217,14 @@ class Service:
             await self.ask(self.store.delete_oldest, self.config.keep)
 
     def _read(self, body: bytes, options: JobOptions) -> NewJob:
-        problem = options.upload(body).read()
+        problem, warnings = options.upload(body).read_with_warnings()
         if problem.customers > self.config.max_customers:
             raise TooLargeError(f"{problem.customers:,} customers are above the limit of {self.config.max_customers:,}")
         if options.solver != "auto" or options.ruin is not None:
             plan(problem, options.request("cpu"))  # refuses impossible requests now, without a look for a GPU
         known, variant = best_known(problem), variant_of(problem).title
         cost = None if known is None else known.cost
-        return NewJob(options, body, problem.name, variant, problem.customers, cost)
+        return NewJob(options, body, problem.name, variant, problem.customers, cost, warnings=warnings)
 
     def _with_incumbent(self, job: Job) -> Job:
         live = self.live.get(job.id)

@@ -16,14 +16,15 @@ from ndsvrp.errors import NdsError
 from ndsvrp.serve.jobs import ENDED, Job, JobOptions
 
 MEMORY = Path(":memory:")
-VERSION = 1  # of the tables
+VERSION = 2  # of the tables
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, key TEXT UNIQUE, digest TEXT NOT NULL,
     state TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL, variant TEXT NOT NULL, customers INTEGER NOT NULL,
     options TEXT NOT NULL, created REAL NOT NULL, started REAL, finished REAL, attempts INTEGER NOT NULL DEFAULT 0,
-    cost REAL, routes INTEGER, best_known REAL, error TEXT, forms TEXT NOT NULL DEFAULT '[]'
+    cost REAL, routes INTEGER, best_known REAL, error TEXT, forms TEXT NOT NULL DEFAULT '[]',
+    warnings TEXT NOT NULL DEFAULT '[]'
 );
 CREATE INDEX IF NOT EXISTS by_state ON jobs (state, number);
 CREATE TABLE IF NOT EXISTS contents (
@@ -31,9 +32,11 @@ CREATE TABLE IF NOT EXISTS contents (
     PRIMARY KEY (job, form)
 ) WITHOUT ROWID;
 """
+FROM_1_TO_2 = "BEGIN; ALTER TABLE jobs ADD COLUMN warnings TEXT NOT NULL DEFAULT '[]'; PRAGMA user_version = 2; COMMIT"
 COLUMNS = (
     "id, state, name, file, variant, customers, created, started, finished, attempts, cost, routes, best_known, error"
 )
+LISTS = "options, forms, warnings"  # columns in JSON
 
 
 class KeyTakenError(NdsError):
@@ -51,6 +54,7 @@ class NewJob:
     customers: int
     best_known: float | None
     drawing: bytes | None = None  #: JSON for the page; None: made of the body when it is asked for
+    warnings: Sequence[str] = ()  #: for the client
 
     def digest(self) -> str:
         """Return what two requests with the same key must agree in."""
@@ -81,9 +85,11 @@ class Store:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
                 self._database.execute(f"PRAGMA {pragma}")
             known = self._database.execute("PRAGMA user_version").fetchone()[0]
-            if known not in (0, VERSION):
+            if not 0 <= known <= VERSION:
                 self.close()
                 raise NdsError(f"{file}: was written by another version of the service")
+            if known == 1:
+                self._database.executescript(FROM_1_TO_2)
             self._database.executescript(SCHEMA)
             self._database.execute(f"PRAGMA user_version = {VERSION}")
         except sqlite3.Error as error:
@@ -124,10 +130,11 @@ class Store:
         values = (
             identifier, new.options.key, digest, state, new.name, new.options.name, new.variant, new.customers,
             new.options.model_dump_json(exclude_none=True), now, now if state == "running" else None, new.best_known,
+            json.dumps(list(new.warnings)),
         )  # fmt: skip
         database.execute(
             "INSERT INTO jobs (id, key, digest, state, name, file, variant, customers, options, created, started, "
-            f"best_known) VALUES ({', '.join('?' * len(values))})",
+            f"best_known, warnings) VALUES ({', '.join('?' * len(values))})",
             values,
         )
         self._keep(identifier, {"instance": new.body} | ({"drawing": new.drawing} if new.drawing else {}))
@@ -205,7 +212,7 @@ class Store:
         """Return the newest jobs."""
         with self._transaction() as database:
             rows = database.execute(
-                f"SELECT {COLUMNS}, options, forms FROM jobs ORDER BY number DESC LIMIT ?", (most,)
+                f"SELECT {COLUMNS}, {LISTS} FROM jobs ORDER BY number DESC LIMIT ?", (most,)
             ).fetchall()
             return [_as_job(row) for row in rows]
 
@@ -236,7 +243,7 @@ class Store:
         self._database.executemany("INSERT OR REPLACE INTO contents (job, form, data) VALUES (?, ?, ?)", rows)
 
     def _job(self, identifier: str) -> Job:
-        query = f"SELECT {COLUMNS}, options, forms FROM jobs WHERE id = ?"
+        query = f"SELECT {COLUMNS}, {LISTS} FROM jobs WHERE id = ?"
         row = self._database.execute(query, (identifier,)).fetchone()
         if row is None:
             raise KeyError(identifier)
@@ -256,9 +263,9 @@ class Store:
 
 
 def _as_job(row: tuple[Any, ...]) -> Job:
-    *values, options, forms = row
-    fields = dict(zip(COLUMNS.split(", "), values, strict=True))
-    return Job(**fields, options=json.loads(options), forms=json.loads(forms))
+    names = f"{COLUMNS}, {LISTS}".split(", ")
+    fields = dict(zip(names, row, strict=True))
+    return Job(**fields | {name: json.loads(fields[name]) for name in LISTS.split(", ")})
 
 
 def _only_one(file: Path) -> IO[bytes] | None:

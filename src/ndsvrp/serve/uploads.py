@@ -1,7 +1,6 @@
 """From the body of a request to a problem, and from a problem to what the page draws."""
 
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ndsvrp.bench.best_known import best_known
-from ndsvrp.errors import NdsWarning
+from ndsvrp.errors import collected_warnings
 from ndsvrp.io.reader import read_content
 from ndsvrp.problem import Problem
 from ndsvrp.search.plane import scaled_down
@@ -33,10 +32,17 @@ class Upload:
     )  #: other arguments of `ndsvrp.read`: capacity, columns, …
 
     def read(self) -> Problem:
-        """Return the problem. The one place where the service reads instances. Messages name the file."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NdsWarning)
-            return read_content(safe_name(self.name), self.body, self.rounding, self.index, **self.additions)
+        """Return the problem. Its client was told the warnings when it was accepted."""
+        return self.read_with_warnings()[0]
+
+    def read_with_warnings(self) -> tuple[Problem, list[str]]:
+        """Return the problem, and what a client should know about its file. All messages name the file.
+
+        The one place where the service reads instances.
+        """
+        with collected_warnings() as messages:
+            content = safe_name(self.name), self.body, self.rounding, self.index
+            return read_content(*content, **self.additions), messages
 
 
 def safe_name(name: str) -> str:

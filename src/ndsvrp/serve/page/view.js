@@ -121,8 +121,10 @@ export class JobView {
     part("bar").firstElementChild.style.width = job.state === "running" ? `${100 * Math.min(1, share)}%` : "0";
     part("bar").style.visibility = job.state === "running" ? "" : "hidden";
     part("cancel").hidden = !["queued", "running"].includes(job.state) || !this.canStop;
-    part("message").textContent = job.error ?? "";
-    part("message").hidden = !job.error;
+    const told = job.error ? [job.error] : job.warnings ?? [];
+    part("message").textContent = told.join("\n");
+    part("message").className = job.error ? "error" : "warning";
+    part("message").hidden = told.length === 0;
     this.showDownloads();
     this.onCost(job.id, cost);
     this.curve.elapsed = elapsed;
