@@ -44,8 +44,10 @@ def test_solve_a_table(nds, stops):
         (("--column", "demand=kg"), "stops.csv: capacity: missing, customers have demands; "
                                     "--capacity, or capacity= in Python"),
         (("--column", "demand=mass"), "stops.csv:1: has no column 'mass', which is to be 'demand'"),
-        (("--distance", "no.csv"), "no.csv: no such file"),
-        (("--capacity", "-1"), "stops.csv: capacity: -1 is not a capacity"),
+        ((), "stops.csv:1: 'kg': may be meant for 'demand' "
+             "(--column demand=kg reads it, --ignore-field kg ignores it)"),
+        (("--column", "demand=kg", "--distance", "no.csv"), "no.csv: no such file"),
+        (("--ignore-field", "kg", "--capacity", "-1"), "stops.csv: capacity: -1 is not a capacity"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::ndsvrp.errors.NdsWarning")

@@ -158,6 +158,21 @@ def test_tabs(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("window_start", "ready"), ("TW end", "ready"), ("Earliest", "ready"), ("latest-time", "due"),
+     ("demand_kg", "demand"), ("Volume", "demand"), ("service min", "service"), ("closes", "due"), ("penalty", "prize")],
+)  # fmt: skip
+def test_columns_that_may_be_meant_for_ours_are_refused(tmp_path, name, ours):
+    """Without them the routes may be infeasible."""
+    path, plain = put(tmp_path, f"x,y,{name}\n0,0,\n1,1,2\n"), "_".join(name.lower().replace("-", " ").split())
+    with pytest.raises(InstanceError) as refused:
+        read(path)
+    hint = f"--column {ours}={plain} reads it, --ignore-field {plain} ignores it"
+    assert str(refused.value) == f"{path}:1: '{name}': may be meant for '{ours}' ({hint})"
+    assert read(path, ignore_fields=[name]).customers == 1
+
+
 def test_columns_can_be_ignored(tmp_path):
     path = put(tmp_path, "x,y,lat,lon,pickup\n0,0,52,13,1\n1,1,53,14,1\n")
     assert read(path, ignore_fields=["lat", "lon", "pickup"]).coordinates.tolist() == [[0, 0], [1, 1]]

@@ -76,8 +76,8 @@ def test_other_sites_are_refused(client):
         (
             {"model": "/etc/passwd"},
             400,
-            "unknown option 'model' (known: name, round, index, column, capacity, vehicles, max_distance, "
-            "max_duration, time, iterations, patience, target, seed, solver, ruin, key)",
+            "unknown option 'model' (known: name, round, index, column, ignore_field, capacity, vehicles, "
+            "max_distance, max_duration, time, iterations, patience, target, seed, solver, ruin, key)",
         ),
         ({"index": 1}, 400, "a.vrp: no instance 1, the file holds one (0)"),
         ({"name": ""}, 400, "name: String should have at least 1 character"),

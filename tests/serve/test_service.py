@@ -61,6 +61,13 @@ def test_a_client_is_told_what_was_ignored(client):
     told = ["stops.csv:1: columns ignored: 'colour'"]
     assert job["warnings"] == told
     assert client.events(job["id"])[-1][1]["warnings"] == told
+    refused = client.submit(table.replace(b"colour", b"weight"), name="stops.csv", capacity=2)
+    assert refused.json()["error"].startswith("stops.csv:1: 'weight': may be meant for 'demand' (")
+    asked = client.submit(
+        table.replace(b"colour", b"weight"), name="b.csv", capacity=2, iterations=1, ignore_field="weight"
+    )
+    assert asked.json()["warnings"] == []
+    client.events(asked.json()["id"])
     plain = b"name,x,y,demand\ndepot,0,0,0\na,1,0,1\n"
     job = client.submit(plain, name="stops.csv", capacity=2, iterations=1).json()
     assert client.events(job["id"])[-1][1]["warnings"] == job["warnings"] == []

@@ -59,14 +59,22 @@ def read(
     return _chosen(path, _instances(path, _metric(metric), tuple(ignore_fields), additions), index)
 
 
-def read_content(name: str, data: bytes, metric: str = "auto", index: int | None = None, **additions: Any) -> Problem:
+def read_content(
+    name: str,
+    data: bytes,
+    metric: str = "auto",
+    index: int | None = None,
+    *,
+    ignore_fields: Iterable[str] = (),
+    **additions: Any,
+) -> Problem:
     """Read one instance from the content of a file; no file is opened. `name` tells the format, as its path would.
 
     The other arguments are those of `read`.
     """
     _refuse_unknown("read_content", [word for word in additions if word not in STATED])
     check_content(name, data)
-    return _chosen(name, _of_file(name, data, _metric(metric), (), Additions(**additions)), index)
+    return _chosen(name, _of_file(name, data, _metric(metric), tuple(ignore_fields), Additions(**additions)), index)
 
 
 def read_set(

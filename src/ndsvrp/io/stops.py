@@ -31,6 +31,15 @@ ALIASES = {
 }  # fmt: skip
 KNOWN_COLUMNS = {**{column: column for column in COLUMNS}, **ALIASES}  # our names by those in files
 TIMES = tuple(column for field in FIELDS if field.columns and field.unit == "time" for column in field.table)
+MAY_MEAN = {
+    **{column: column for column in NUMBERS},
+    **dict.fromkeys(("quantity", "qty", "weight", "volume", "load", "kg"), "demand"),
+    **dict.fromkeys(("earliest", "open", "opens", "opening", "from"), "ready"),
+    **dict.fromkeys(("latest", "close", "closes", "closing", "deadline", "until"), "due"),
+    **dict.fromkeys(("window", "windows", "tw"), "ready"),
+    **dict.fromkeys(("profit", "reward", "revenue", "penalty"), "prize"),
+}
+"""Our columns, by words in the names of others that may be meant for them."""
 MOST_ROWS = 200_000
 MOST_COLUMNS = 1000
 
@@ -126,7 +135,7 @@ def _plain(word: str) -> str:
 
 
 def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], file: str, line: int) -> dict[str, int]:
-    """Return where our columns are. Unknown ones are ignored with a warning, unless they name a constraint."""
+    """Return where our columns are. Unknown ones are ignored with a warning, unless they may state a constraint."""
     own = {_plain(theirs): ours for ours, theirs in mapping.items()}
     for ours, theirs in mapping.items():
         if ours not in COLUMNS:
@@ -144,6 +153,9 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
             if meaning := unsupported(theirs):
                 hint = f"--ignore-field {theirs} ignores it"
                 raise InstanceError(f"is not supported ({meaning}; {hint})", field=shown(word), line=line)
+            if meant := next((MAY_MEAN[part] for part in theirs.split("_") if part in MAY_MEAN), None):
+                hint = f"--column {meant}={theirs} reads it, --ignore-field {theirs} ignores it"
+                raise InstanceError(f"may be meant for '{meant}' ({hint})", field=shown(word), line=line)
             unknown.append(shown(word))
             continue
         if ours in positions:

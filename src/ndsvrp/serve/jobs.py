@@ -27,6 +27,9 @@ class JobOptions(BaseModel):
     round: str = Field("auto", description="How distances are rounded.", json_schema_extra={"enum": ["auto", *Metric]})
     index: int | None = Field(None, ge=0, description="Instance of an .npz set, from 0.")
     column: list[str] = Field([], max_length=50, description="Column of a table of stops, as in 'demand=kg'.")
+    ignore_field: list[str] = Field(
+        [], max_length=50, description="Field, section or column to read the file without; it may state a constraint."
+    )
     capacity: Finite | None = Field(None, description="Of a vehicle, if the file does not state it or to replace it.")
     vehicles: int | None = Field(None, description="Largest number of routes, likewise.")
     max_distance: Finite | None = Field(None, description="Of each route, likewise.")
@@ -46,8 +49,9 @@ class JobOptions(BaseModel):
     def upload(self, body: bytes) -> Upload:
         """Return the body with how to read it."""
         stated = {
-            "columns": columns_of(self.column, "column") or None, "capacity": self.capacity, "vehicles": self.vehicles,
-            "max_distance": self.max_distance, "max_duration": self.max_duration,
+            "columns": columns_of(self.column, "column") or None, "ignore_fields": self.ignore_field or None,
+            "capacity": self.capacity, "vehicles": self.vehicles, "max_distance": self.max_distance,
+            "max_duration": self.max_duration,
         }  # fmt: skip
         additions = {name: value for name, value in stated.items() if value is not None}
         return Upload(body, self.name, self.round, self.index, additions)

@@ -25,13 +25,13 @@ function plain(name) {
 }
 
 export class ColumnChoice {
-  /** `known`: our names of columns, by the names that are recognised. `send` is called with a file and its columns. */
+  /** `known`: our names of columns, by the names that are recognised. `send` is called with a file, its columns, and those not used. */
   constructor(field, known, send) {
     Object.assign(this, { field, known, send, file: null, choices: [] });
     const part = (id) => field.querySelector(`#${id}`);
     Object.assign(this, { title: part("columns-file"), list: part("columns-list") });
     part("columns-send").addEventListener("click", async () => {
-      if (await this.send(this.file, this.meanings())) this.hide();
+      if (await this.send(this.file, this.meanings(), this.unused())) this.hide();
     });
     part("columns-drop").addEventListener("click", () => this.hide());
   }
@@ -63,5 +63,9 @@ export class ColumnChoice {
 
   meanings() {
     return this.choices.filter(({ select }) => select.value).map(({ name, select }) => `${select.value}=${name}`);
+  }
+
+  unused() {
+    return this.choices.filter(({ select }) => !select.value).map(({ name }) => name);
   }
 }

@@ -72,14 +72,15 @@ export function connectForm(form, limits, onAdded) {
     refusal.hidden = false;
   }
 
-  /** Send a file, with the meaning of columns such as ["demand=kg"]. Return whether it was accepted. */
-  async function send(chosen, meanings = []) {
+  /** Send a file, with the meaning of columns such as ["demand=kg"], and others to ignore. Return whether it was accepted. */
+  async function send(chosen, meanings = [], unused = []) {
     refusal.hidden = true;
     try {
       if (chosen.size > limits.bytes) throw new Error(`${chosen.name} is larger than ${short(limits.bytes / 2 ** 20)} MiB.`);
       const options = new URLSearchParams({ name: chosen.name });
       for (const id of ["time", "seed", "solver", "round", "capacity", "vehicles"]) if (part(id).value !== "") options.set(id, part(id).value);
       for (const meaning of meanings) options.append("column", meaning);
+      for (const name of unused) options.append("ignore_field", name);
       const answer = await request(`/jobs?${options}`, { method: "POST", body: chosen });
       onAdded(await answer.json());
       return true;
