@@ -160,9 +160,9 @@ def test_tabs(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "ours"),
-    [("window_start", "ready"), ("TW end", "ready"), ("Earliest", "ready"), ("latest-time", "due"),
-     ("demand_kg", "demand"), ("Volume", "demand"), ("service min", "service"), ("closes", "due"),
-     ("penalty", "prize")],
+    [("window_start", "ready"), ("TW end", "due"), ("time window", "ready"), ("Earliest", "ready"),
+     ("latest-time", "due"), ("demand_kg", "demand"), ("Volume", "demand"), ("service min", "service"),
+     ("closes", "due"), ("penalty", "prize")],
 )  # fmt: skip
 def test_columns_that_may_be_meant_for_ours_are_refused(tmp_path, name, ours):
     """Without them the routes may be infeasible."""

@@ -34,12 +34,12 @@ TIMES = tuple(column for field in FIELDS if field.columns and field.unit == "tim
 MAY_MEAN = {
     **{column: column for column in NUMBERS},
     **dict.fromkeys(("quantity", "qty", "weight", "volume", "load", "kg"), "demand"),
-    **dict.fromkeys(("earliest", "open", "opens", "opening", "from"), "ready"),
-    **dict.fromkeys(("latest", "close", "closes", "closing", "deadline", "until"), "due"),
+    **dict.fromkeys(("earliest", "open", "opens", "opening", "from", "start"), "ready"),
+    **dict.fromkeys(("latest", "close", "closes", "closing", "deadline", "until", "end"), "due"),
     **dict.fromkeys(("window", "windows", "tw"), "ready"),
     **dict.fromkeys(("profit", "reward", "revenue", "penalty"), "prize"),
 }
-"""Our columns, by words in the names of others that may be meant for them."""
+"""Our columns, by words in the names of others that may be meant for them; the first one counts."""
 MOST_ROWS = 200_000
 MOST_COLUMNS = 1000
 
@@ -153,7 +153,8 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
             if meaning := unsupported(theirs):
                 hint = f"--ignore-field {theirs} ignores it"
                 raise InstanceError(f"is not supported ({meaning}; {hint})", field=shown(word), line=line)
-            if meant := next((MAY_MEAN[part] for part in theirs.split("_") if part in MAY_MEAN), None):
+            parts = theirs.split("_")
+            if meant := next((column for part, column in MAY_MEAN.items() if part in parts), None):
                 hint = f"--column {meant}={theirs} reads it, --ignore-field {theirs} ignores it"
                 raise InstanceError(f"may be meant for '{meant}' ({hint})", field=shown(word), line=line)
             unknown.append(shown(word))
