@@ -128,14 +128,15 @@ def test_a_refused_file_is_explained(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_columns_and_clock_times(browser: Browser, tmp_path: Path) -> None:
-    """The depot opens at 8, the school is 30 minutes away and waits until 9; back at 09:45."""
+    """The depot opens at 8, the school is 30 minutes away and waits until 9; back at 09:45. The volume is not used."""
     file = tmp_path / "tour.csv"
-    file.write_text('stop;"Ost; km";Nord;kg;von;bis;service\nhub;0;0;;08:00;17:00;\nschool;0;30;3;09:00;10:00;0:15\n')
+    head = 'stop;"Ost; km";Nord;kg;von;bis;service;volume\n'
+    file.write_text(f"{head}hub;0;0;;08:00;17:00;;\nschool;0;30;3;09:00;10:00;0:15;7\n")
     browser.run("for (const [id, value] of [['time', 0.2], ['capacity', 5]]) document.getElementById(id).value = value")
     browser.choose_file("#file", file)
     browser.wait("!document.querySelector('#columns').hidden")
     names = browser.run("[...document.querySelectorAll('#columns label')].map((label) => label.firstChild.textContent)")
-    assert names == ["Ost; km ", "Nord ", "kg ", "von ", "bis "]
+    assert names == ["Ost; km ", "Nord ", "kg ", "von ", "bis ", "volume "]
     offered = browser.run("[...document.querySelector('#columns select').options].map((option) => option.value)")
     assert offered == ["", "x", "y", "lat", "lon", "demand", "ready", "due", "prize"]  # name and service are there
     choose = "document.querySelectorAll('#columns select')[{}].value = '{}'"
