@@ -26,6 +26,7 @@ from ndsvrp import (
     check,
     models,
     solve,
+    solve_set,
 )
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
@@ -435,6 +436,45 @@ def test_chains_and_regions_by_size(
     assert chosen(ruin=lambda request: None)[1] == 1, "regions are for rules"
     monkeypatch.setattr(planning, "_has_gpu", lambda: True)
     assert chosen() == gpu
+
+
+@pytest.mark.parametrize(
+    ("customers", "cores", "expected"),
+    [
+        (120, 1, (4, 1)), (120, 3, (4, 1)), (120, 6, (6, 1)), (500, 2, (3, 3)), (500, 5, (3, 3)), (500, 6, (6, 3)),
+        (500, 16, (15, 3)), (2500, 64, (15, 15)),
+    ],
+)  # fmt: skip
+def test_timed_searches_have_a_chain_for_each_core(
+    customers: int, cores: int, expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many solutions as their regions leave cores for, unless something fixes the number of chains."""
+    monkeypatch.setattr(planning, "usable_cores", lambda: cores)
+    problem = Problem(demand=np.r_[0, np.full(customers, 5)], capacity=100, coordinates=np.eye(customers + 1)[:, :2])
+
+    def chosen(timed: bool = True, together: int = 1, **how: Any) -> tuple[int, int]:
+        settings = Solver(**{"device": "cpu"} | how).plan(problem, together, timed=timed).settings
+        return settings.chains, settings.regions
+
+    assert chosen() == chosen(threads=cores) == expected
+    few = chosen(timed=False)
+    assert few == chosen(threads=1) == chosen(together=cores), "the batch fills the cores"
+    assert chosen(chains=7) == (7, 1)
+    assert chosen(solver="sisr") == (1, 1)
+    assert chosen(ruin=lambda request: None)[0] == few[0]
+    plan = Solver(device="cpu").plan(problem, timed=True)
+    assert plan.threads == min(cores, expected[0])
+
+
+def test_only_a_time_limit_adds_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "usable_cores", lambda: 6)
+    problem = generate("cvrp", 20, seed=1)[0]
+
+    def chains(**limits: Any) -> int:
+        return int(solve(problem, device="cpu", **limits).settings["chains"])
+
+    assert [chains(time=0.02), chains(iterations=1), chains(time=5, iterations=1)] == [6, 4, 4]
+    assert [r.settings["chains"] for r in solve_set([problem] * 2, time=0.02, device="cpu")] == [4, 4]
 
 
 def test_regions_beside_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:

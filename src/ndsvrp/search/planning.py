@@ -55,7 +55,9 @@ class Request:
         "hybrid if threads are given.",
     )
     threads: int | None = documented(
-        None, "Cores to use, all by default; at most one per chain. The result does not depend on it."
+        None,
+        "Cores to use, all by default; at most one per chain. With a limit on iterations the result does not depend on "
+        "it; hybrid with a time limit alone has a chain for each.",
     )
     chains: int | None = None  #: the setting of that name
     settings: Mapping[str, Any] = field(default_factory=dict)  #: other fields of `Settings`, by name
@@ -93,10 +95,18 @@ class Plan:
         return {**table, **model, **settings}
 
 
-def plan(problem: Problem, request: Request, together: int = 1, *, has_gpu: Callable[[], bool] | None = None) -> Plan:
+def plan(
+    problem: Problem,
+    request: Request,
+    together: int = 1,
+    *,
+    timed: bool = False,
+    has_gpu: Callable[[], bool] | None = None,
+) -> Plan:
     """Decide what a search will use, for one problem or for so many of this kind together.
 
-    `has_gpu`: whether there is a GPU where it will run; by default on this machine.
+    `timed`: only a time limit ends it, so that its chains may depend on the number of cores. `has_gpu`: whether there
+    is a GPU where it will run; by default on this machine.
     """
     has_gpu = has_gpu or _has_gpu
     ruin = _default_ruin(problem, request, has_gpu) if request.ruin is None else request.ruin
@@ -129,7 +139,10 @@ def plan(problem: Problem, request: Request, together: int = 1, *, has_gpu: Call
         require_whole("threads", request.threads)
         if request.threads < 1:
             raise NdsError(f"threads must be at least 1, got {request.threads}")
-    threads = min(request.threads or usable_cores(), together * settings.chains)
+    cores = request.threads or usable_cores()
+    if timed and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:
+        settings = presets.fill_cores(settings, problem, cores // together)
+    threads = min(cores, together * settings.chains)
     model = _model(problem, request.model) if is_learned else None
     return Plan(solver, preset, device, threads, settings, model)
 

@@ -144,7 +144,7 @@ SERVE_BONUS = 0.3  # with prizes and long routes: docs/findings.md
 FREE_FLEET = 0.3  # with limited vehicles: docs/findings.md
 LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
 REGION = 150, 8  # customers and routes that a region should have at least
-CPU_CHAINS = 4, 32  # without regions, and at most; not by the number of cores, which must not change results
+CPU_CHAINS = 4, 32  # without regions, and at most in regions; `fill_cores` adds others to timed searches
 LARGE = 2500  # customers from which savings are a better start than one route per customer
 POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
@@ -165,6 +165,15 @@ def hybrid(problem: Problem) -> Settings:
     if problem.customers < LARGE:
         return settings
     return replace(settings, start_savings=True, hot=1.5 / problem.customers**0.5)
+
+
+def fill_cores(settings: Settings, problem: Problem, cores: int) -> Settings:
+    """Return the settings with more solutions, so that every core has a chain: docs/findings.md.
+
+    Large problems have enough regions, and a start that takes long for each solution.
+    """
+    solutions = max(settings.solutions, cores // settings.regions)
+    return settings if problem.customers >= LARGE else replace(settings, chains=solutions * settings.regions)
 
 
 def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:

@@ -40,7 +40,8 @@ def solve(
     without arguments, such as `event.is_set`. If one of them raises an exception, the search ends with a CallbackError
     that has the best solution.
 
-    The result depends on problem, seed, chains and settings, never on `threads`. Ctrl-C or SIGTERM ends the search
+    The result of so many iterations depends on problem, seed and settings, never on `threads`. With a time limit alone,
+    `hybrid` has more chains the more cores it gets, unless `chains` says how many. Ctrl-C or SIGTERM ends the search
     early and returns the best solution so far. Raises NoSolutionError if a limited fleet leaves required customers
     unserved.
     """

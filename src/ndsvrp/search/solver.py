@@ -23,7 +23,7 @@ from ndsvrp.search.control import Callback, CallbackFailure, Stop, interruptible
 from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.planning import Plan, Request, plan
 from ndsvrp.search.result import Result, no_solution
-from ndsvrp.search.stopping import Budget, Limits
+from ndsvrp.search.stopping import Budget, Limits, is_timed
 from ndsvrp.solution import Solution, require_solution
 from ndsvrp.variants import variant_of
 
@@ -76,14 +76,17 @@ class Solver:
         self._engines.clear()
         self._models.clear()
 
-    def plan(self, problem: Problem, together: int = 1) -> Plan:
-        """Return what a search of this problem, or of so many of its kind together, will use."""
-        require_problem("solve", problem)
-        return plan(problem, self.request, together)
+    def plan(self, problem: Problem, together: int = 1, *, timed: bool = False) -> Plan:
+        """Return what a search of this problem, or of so many of its kind together, will use.
 
-    def open(self, problem: Problem, together: int = 1) -> Opened:
+        `timed`: whether it has a time limit, and none on iterations.
+        """
+        require_problem("solve", problem)
+        return plan(problem, self.request, together, timed=timed)
+
+    def open(self, problem: Problem, together: int = 1, *, timed: bool = False) -> Opened:
         """Return the plan for a problem, or for so many of its kind together, with its engine and ruin."""
-        chosen = self.plan(problem, together)
+        chosen = self.plan(problem, together, timed=timed)
         key = chosen.device, chosen.threads
         if key not in self._engines:  # before the model: a missing device is refused before anything is loaded
             self._engines[key] = make_engine(chosen)
@@ -108,7 +111,7 @@ class Solver:
         """Solve a problem; see `ndsvrp.solve`."""
         if init is not None:
             require_solution("init", init)
-        opened = self.open(problem)
+        opened = self.open(problem, timed=is_timed(limits))
         if init is not None and not (report := check(problem, init)).feasible:
             raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
         if short := shortage(problem):
@@ -138,7 +141,7 @@ class Solver:
         alike, refused = sorted_out(problems)
         for members in self._by_plan(problems, alike):  # every refusal comes before the first search
             first, size = problems[members[0]], min(together or TOGETHER, len(members))
-            opened = self.open(first, size)
+            opened = self.open(first, size, timed=is_timed(limits))
             if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
                 size = 1
             groups.append((members, size, opened))

@@ -21,6 +21,11 @@ class Limits(TypedDict, total=False):
     target: float | None  #: a cost that is good enough
 
 
+def is_timed(limits: Limits) -> bool:
+    """Return whether time limits a search, and not its iterations: then its result depends on the machine anyway."""
+    return limits.get("time") is not None and limits.get("iterations") is None
+
+
 @dataclass
 class Budget:
     """The limits of a search and the clock, which starts when this object is made."""
