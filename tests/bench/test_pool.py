@@ -72,6 +72,19 @@ def test_a_solver_on_two_cores(small_set: Path, tmp_path: Path) -> None:
     assert lines[0].solver.startswith("fakes:SEEDED (2 cores, ")
 
 
+@pytest.mark.slow
+@two_cores
+def test_own_search_on_two_cores(small_set: Path) -> None:
+    """`hybrid` uses both in one search; SISRs has one chain, so it runs on each with another seed."""
+    hybrid, sisr = run([small_set], ["hybrid", "sisr"], [1], "0", [2], cores=2)
+    assert [(row["solver"], row["threads"], row["seed"]) for row in (hybrid, sisr)] == [
+        ("hybrid", 2, 2), ("sisr", 2, 2),
+    ]  # fmt: skip
+    assert "runs" not in hybrid and hybrid["settings"]["threads"] == 2
+    assert [each["seed"] for each in sisr["runs"]] == [4, 5] and sisr["settings"]["threads"] == 1
+    assert hybrid["cpu_seconds"] < 1.5 * hybrid["seconds"], "of one core"
+
+
 def test_a_gpu_takes_one_process_whatever_the_cores(small_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(runner, "Device", lambda: asked.append(1) or SimpleNamespace(name="H200"))
@@ -124,7 +137,13 @@ def test_programs_that_a_solver_runs_end_with_it(
     monkeypatch.chdir(tmp_path)
     workers, file = Pool(1), tmp_path / "pid"
     (case,) = find_cases(small_set, "0")
-    message = {"cases": [asdict(case)], "solver": "fakes:STARTING", "request": asdict(DEFAULT), "iterations": None}
+    message = {
+        "cases": [asdict(case)],
+        "solver": "fakes:STARTING",
+        "request": asdict(DEFAULT),
+        "iterations": None,
+        "seeds": 1,
+    }
     thread = threading.Thread(target=workers.run, args=[message | {"together": 1, "budget": 60.0, "seed": 1}])
     thread.start()
     wait_until(lambda: file.exists() and file.read_text() != "")

@@ -64,7 +64,7 @@ def run_on_node(shared: None, order: Order) -> list[Row]:
             message = message | {"request": message["request"] | {"model": str(weights)}}
         pool = Pool([used.enter_context(leased(order.cores))])
         used.callback(pool.end)  # also after an interrupt
-        return [place | outcome for outcome in run_message(pool, message, order.cores)]
+        return [place | outcome for outcome in run_message(pool, message)]
 
 
 _place = cache(describe_node)

@@ -1,4 +1,4 @@
-"""Worker processes, each on its own core. A solver that gets several cores runs on each with another seed."""
+"""Worker processes, each on its own core or cores. A run may have several of them, each with another seed."""
 
 import json
 import os
@@ -33,22 +33,19 @@ class Pool:
         self.children: set[subprocess.Popen[bytes]] = set()
         self.ended = threading.Event()
 
-    def run(self, message: dict[str, Any], cores: int = 1) -> list[Row]:
-        """Run a task on so many cores and return an outcome per instance, the best of all cores."""
+    def run(self, message: dict[str, Any]) -> list[Row]:
+        """Run a task on a group of cores and return an outcome per instance, the best of all its seeds."""
         group = self.free.get()
         limit = 2 * message["budget"] * len(message["cases"]) + GRACE
         if message["request"]["device"] == "cuda":
             limit += COMPILING
         try:
-            messages = [
-                message | {"core": core, "seed": seed}
-                for core, seed in zip(group, seeds_of(message["seed"], cores), strict=False)
-            ]
-            if cores == 1:
-                return self.call(messages[0], limit)
-            with ThreadPoolExecutor(cores) as threads:
+            seeds = seeds_of(message["seed"], message["seeds"])
+            if len(seeds) == 1:
+                return self.call(message | {"cores": group}, limit)
+            messages = [message | {"cores": [core], "seed": seed} for core, seed in zip(group, seeds, strict=True)]
+            with ThreadPoolExecutor(len(seeds)) as threads:
                 found = list(threads.map(lambda each: self.call(each, limit), messages))
-            seeds = [each["seed"] for each in messages]
             return [best_of(seeds, outcomes) for outcomes in zip(*found, strict=True)]
         finally:
             self.free.put(group)
@@ -87,9 +84,9 @@ class Pool:
             _kill(child)
 
 
-def seeds_of(seed: int, cores: int) -> list[int]:
-    """Return the seeds of a run on several cores; those of two runs are apart. On one core it is the seed itself."""
-    return [cores * seed + i for i in range(cores)]
+def seeds_of(seed: int, count: int) -> list[int]:
+    """Return so many seeds for a run; those of two runs are apart. A single one is the seed itself."""
+    return [count * seed + i for i in range(count)]
 
 
 def best_of(seeds: Sequence[int], outcomes: Sequence[Row]) -> Row:

@@ -52,8 +52,8 @@ def run(
     Solvers take turns on each instance, so that other load of the machine affects all of them. With `out`, rows are
     appended when their process ends (on a GPU after up to 16 instances), and a run that is in the file (`rows.KEY`) is
     not repeated. `request`, `together` and `iterations` are for the solvers of this package, `presets` for the solver
-    nds; their name in the rows says so. A solver on several cores runs on each with another seed, and its best solution
-    counts. For `ignore_fields` see `ndsvrp.read`.
+    nds; their name in the rows says so. `hybrid` and `nds` use several cores in one search. Other solvers run on each
+    with another seed, and the best solution counts. For `ignore_fields` see `ndsvrp.read`.
 
     With a cluster, 'ray', the runs are made on its nodes, as many at once as it has cores or GPUs, and their rows have
     the hardware of the node. A run is not repeated if it was made on hardware that the cluster has.
@@ -114,10 +114,7 @@ class LocalRuns:
         """Yield the position of each task and what its run adds to its rows, as they end."""
         threads = ThreadPoolExecutor(self._jobs)
         try:
-            submitted = {
-                threads.submit(run_message, self._pool, task.message(), task.entry.cores): i
-                for i, task in enumerate(tasks)
-            }
+            submitted = {threads.submit(run_message, self._pool, task.message()): i for i, task in enumerate(tasks)}
             for future in as_completed(submitted):
                 yield submitted[future], future.result()
         finally:  # also after Ctrl-C: finished runs are written, running ones are killed
@@ -168,18 +165,19 @@ def _entries(
         solver = find_solver(name)
         facts: Row = {"solver_version": version_of(name, solver), "threads": cores, **same}
         if not isinstance(solver, OwnSolver):
-            entries.append(Entry(name, {"solver": label_of(name, solver)} | facts, cores=cores))
+            entries.append(Entry(name, {"solver": label_of(name, solver)} | facts, cores=cores, seeds=cores))
             continue
         if on_gpu:
             facts |= {"threads": 1, **of_gpu}
         chosen = presets if solver.request.solver == "nds" else ()
+        used, searches = (1, 1) if on_gpu else (cores, cores if solver.request.solver == "sisr" else 1)
         for preset, limit in product(chosen or (request.preset,), iterations or (None,)):
-            asked = replace(request, preset=preset)
+            asked = replace(request, preset=preset, threads=used // searches)
             own = find_solver(name, asked, limit)
             assert isinstance(own, OwnSolver)
             own.refuse_settings()
             row: Row = {"solver": own.label(together)} | facts
-            entries.append(Entry(name, row, asked, limit, together, size, 1 if on_gpu else cores))
+            entries.append(Entry(name, row, asked, limit, together, size, used, searches))
     if presets and not any(entry.request.preset in presets for entry in entries):
         raise InstanceError("presets are those of the solver nds, which does not take part", field="preset")
     return entries

@@ -67,6 +67,7 @@ class OwnSolver:
         """Return the name in rows: `nds-policy-cuda-128-x16` has the policy, a GPU, 128 chains, 16 instances."""
         asked = {f.name: getattr(self.request, f.name) for f in fields(Request)}
         asked = {name: value for name, value in asked.items() if value != getattr(DEFAULT, name)}
+        asked.pop("threads", None)  # rows state them
         name, settings = asked.pop("solver"), asked.pop("settings", {})
         model = [_model_label(asked.pop("model"))] if "model" in asked else []
         words = [str(asked.pop(option)) for option in ("ruin", "device", "chains") if option in asked]

@@ -22,6 +22,7 @@ class Entry:
     together: int = 1
     size: int = 1  #: instances per process
     cores: int = 1
+    seeds: int = 1  #: searches of a run, each on a core of its own; the best counts
 
     @property
     def on_gpu(self) -> bool:
@@ -43,11 +44,11 @@ class BenchTask:
         return {
             "cases": [asdict(case) for case in self.cases], "solver": entry.solver, "request": asdict(entry.request),
             "iterations": entry.iterations, "together": entry.together, "budget": first["budget"],
-            "seed": first["seed"],
+            "seed": first["seed"], "seeds": entry.seeds,
         }  # fmt: skip
 
 
-def run_message(pool: Pool, message: dict[str, Any], cores: int) -> list[Row]:
+def run_message(pool: Pool, message: dict[str, Any]) -> list[Row]:
     """Return what a run adds to its rows."""
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return [{"date": date} | outcome for outcome in pool.run(message, cores)]
+    return [{"date": date} | outcome for outcome in pool.run(message)]

@@ -44,12 +44,12 @@ def run_task(task: dict[str, Any]) -> list[dict[str, Any]]:
     else:
         assert isinstance(solver, OwnSolver)  # others take one instance
         answers = solver.solve(problems, task["together"], task["budget"], task["seed"])
-    usage = _usage(before, len(cases))
+    usage = _usage(before, len(cases) * task["request"]["threads"])
     return [_outcome(*each, usage) for each in zip(cases, problems, answers, strict=True)]
 
 
 def _usage(before: tuple[float, float], share: int) -> dict[str, Any]:
-    """Return the CPU time since then, that of programs which a solver ran included, and the memory of this process."""
+    """Return a share of the CPU time since then, with that of programs that a solver ran, and the memory used."""
     own, others = time.process_time() - before[0], _seconds_of_programs() - before[1]
     memory = {"peak_mib": peak_mib()} if others == 0 else {}
     return {"cpu_seconds": round((own + others) / share, 3)} | memory
@@ -95,13 +95,13 @@ def thin(trace: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def main() -> None:
-    """Read the task, bind this process to its core unless it has a GPU, write the outcomes."""
+    """Read the task, bind this process to its cores unless it has a GPU, write the outcomes."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     task = json.load(sys.stdin)
     threading.Thread(target=_end_with_parent, args=[task["lifeline"]], daemon=True).start()
     if task["request"]["device"] != "cuda":  # kernels are compiled on several cores
-        os.sched_setaffinity(0, {task["core"]})
+        os.sched_setaffinity(0, task["cores"])
     outcomes = run_task(task)
     json.dump([plain(outcome) for outcome in outcomes], answers, allow_nan=False)
     answers.close()

@@ -54,7 +54,7 @@ def run_command(
     ] = None,
     jobs: Annotated[int, option("N", "Runs side by side, each on its own core or cores.", min=1)] = 1,
     cores: Annotated[
-        int, option("N", "Cores per run: a solver runs on each with another seed, and the best counts.", min=1)
+        int, option("N", "Cores per run: hybrid and nds use all, others run on each with another seed.", min=1)
     ] = 1,
     cluster: ClusterName = None,
     together: Annotated[
