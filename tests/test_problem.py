@@ -246,6 +246,19 @@ def test_arrays_are_frozen_copies() -> None:
         problem.capacity = 7  # type: ignore[misc]
 
 
+def test_problems_are_equal_if_their_fields_are() -> None:
+    problem = make(windows=windows(ANY, ANY), names=["depot", "a", "b"])
+    same = make(windows=np.array(windows(ANY, ANY)), names=("depot", "a", "b"), name="another")
+    assert problem == same and hash(problem) == hash(same), "the name is a label"
+    others: list[dict[str, Any]] = [
+        {"demand": [0, 2, 4]}, {"capacity": 6}, {"windows": None}, {"windows": windows(ANY, (0, 80))},
+        {"prize": [0, 1, 1]},
+        {"vehicles": 2}, {"metric": "round"}, {"names": None}, {"names": ["depot", "a", "c"]}, {"distance": DISTANCE},
+    ]  # fmt: skip
+    assert not any(problem == problem.replace(**changes) for changes in others)
+    assert problem != "problem" and len({problem, same, problem.replace(capacity=6)}) == 2
+
+
 def test_replace_validates_again() -> None:
     problem = make()
     assert problem.replace(capacity=3).capacity == 3

@@ -31,7 +31,8 @@ class Problem:
     Distances come from `coordinates` under `metric`, or from a full matrix. The objective is the
     travelled distance plus the prizes of unserved customers.
 
-    The constructor takes anything array-like for an array, and keeps read-only float64.
+    The constructor takes anything array-like for an array, and keeps read-only float64. Problems are equal if all their
+    fields are, except `name`.
     """
 
     demand: Floats  #: (N+1,) what each customer takes of a vehicle; the depot's is 0
@@ -111,6 +112,15 @@ class Problem:
                 self._set(name, whole if whole.ndim else float(whole))
         for constraint in CONSTRAINTS:
             constraint.check(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem):
+            return NotImplemented
+        names = [field.name for field in dataclasses.fields(Problem) if field.name != "name"]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    def __hash__(self) -> int:
+        return hash((self.capacity, self.demand.tobytes()))
 
     @property
     def customers(self) -> int:
