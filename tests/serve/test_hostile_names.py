@@ -1,6 +1,7 @@
 """Names and versions that clients or other programs may send."""
 
 import sqlite3
+import stat
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,13 @@ def test_a_database_of_the_first_version_is_extended(tmp_path: Path) -> None:
 
 
 def test_only_the_owner_reads_the_database(tmp_path: Path) -> None:
-    store = Store(tmp_path / "jobs.sqlite")
-    store.close()
-    assert (tmp_path / "jobs.sqlite").stat().st_mode & 0o077 == 0
+    """Nor do others read the files beside it, which hold the newest jobs: new ones, and those that a crash left."""
+    names = ["jobs.sqlite", "jobs.sqlite-shm", "jobs.sqlite-wal"]
+    for _ in range(2):
+        store = Store(tmp_path / "jobs.sqlite")
+        modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names}
+        store.close()
+        assert modes == dict.fromkeys(names, 0o600)
+        for name in names:
+            (tmp_path / name).touch()
+            (tmp_path / name).chmod(0o644)

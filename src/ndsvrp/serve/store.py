@@ -17,6 +17,7 @@ from ndsvrp.serve.jobs import ENDED, Job, JobOptions
 
 MEMORY = Path(":memory:")
 VERSION = 2  # of the tables
+OWNER_ONLY = 0o600  # mode of the files: jobs are for those who have the token
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -80,6 +81,8 @@ class Store:
         self._lock = threading.Lock()
         self._guard = _only_one(file)
         try:
+            if file != MEMORY:
+                file.touch(mode=OWNER_ONLY)
             self._database = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
             # NORMAL: a commit survives the end of the process; the last ones may be lost if the machine loses power.
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
@@ -92,10 +95,10 @@ class Store:
                 self._database.executescript(FROM_1_TO_2)
             self._database.executescript(SCHEMA)
             self._database.execute(f"PRAGMA user_version = {VERSION}")
-        except sqlite3.Error as error:
+            if file != MEMORY:
+                _only_for_owner(file)
+        except (sqlite3.Error, OSError) as error:
             raise NdsError(f"{file}: cannot be used as a database of jobs ({error})") from None
-        if file.exists():  # not in memory
-            file.chmod(0o600)  # jobs are for those who have the token
 
     def close(self) -> None:
         """Close the database."""
@@ -266,6 +269,14 @@ def _as_job(row: tuple[Any, ...]) -> Job:
     names = f"{COLUMNS}, {LISTS}".split(", ")
     fields = dict(zip(names, row, strict=True))
     return Job(**fields | {name: json.loads(fields[name]) for name in LISTS.split(", ")})
+
+
+def _only_for_owner(file: Path) -> None:
+    """Set the mode of the database and of the files that SQLite keeps beside it, which hold the newest jobs."""
+    for ending in ("", "-wal", "-shm"):
+        part = file.with_name(file.name + ending)
+        if part.exists():
+            part.chmod(OWNER_ONLY)
 
 
 def _only_one(file: Path) -> IO[bytes] | None:
