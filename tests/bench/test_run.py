@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from typing import Any
 import fakes as solvers
 import pytest
 
-from ndsvrp.bench import pool
+from ndsvrp.bench import pool, rows
 from ndsvrp.bench import run as runner
 from ndsvrp.bench.pool import Pool
 from ndsvrp.bench.rows import KEY, Row, append_row, key, read_rows
@@ -153,6 +154,26 @@ def test_a_row_without_its_newline_is_kept(tmp_path: Path) -> None:
     file.write_text('{"set": "speed", "seconds": 2.0}')  # a row of another kind
     append_row(file, ROW)
     assert file.read_text().splitlines() == ['{"set": "speed", "seconds": 2.0}', json.dumps(ROW)]
+
+
+def test_two_programs_append_to_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one wants to append when the first one has looked at the end of the file."""
+    file, other = tmp_path / "x.jsonl", ROW | {"seed": 2}
+    append_row(file, ROW)
+    second = threading.Thread(target=append_row, args=(file, other))
+    plain = rows._last_line
+
+    def last_line(path: Path) -> bytes:
+        monkeypatch.setattr(rows, "_last_line", plain)
+        found = plain(path)
+        second.start()
+        second.join(0.1)
+        return found
+
+    monkeypatch.setattr(rows, "_last_line", last_line)
+    append_row(file, ROW)
+    second.join()
+    assert [row["seed"] for row in read_rows(file)] == [1, 1, 2]
 
 
 @pytest.mark.parametrize("length", [100, 2**16 - 1, 2**16, 2**17])

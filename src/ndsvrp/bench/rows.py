@@ -4,6 +4,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -61,18 +62,21 @@ def read_rows(file: str | Path) -> list[Row]:
 
 
 def append_row(file: str | Path, row: Row) -> None:
-    """Append one line in one write, in place of an incomplete last line."""
+    """Append one line, in place of an incomplete last line. Several programs may append to a file at the same time."""
     path = Path(file)
     line = json.dumps(row, allow_nan=False) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        keep, rest = (path.stat().st_size, _last_line(path)) if path.exists() else (0, b"")
-        if _is_cut_off(rest.decode(errors="replace")):
-            keep -= len(rest)
-        elif rest:
-            line = "\n" + line
+        if path.exists():
+            read_bytes(path, may_be_empty=True, last=0)  # refuses a pipe, which would wait for its reader when opened
         with path.open("ab", buffering=0) as stream:
-            stream.truncate(keep)
+            _lock(stream)
+            rest, keep = _last_line(path), stream.seek(0, io.SEEK_END)
+            if _is_cut_off(rest.decode(errors="replace")):
+                keep -= len(rest)
+                stream.truncate(keep)
+            elif rest:
+                line = "\n" + line
             try:
                 _write_all(stream, line.encode())
             except OSError:
@@ -80,6 +84,14 @@ def append_row(file: str | Path, row: Row) -> None:
                 raise
     except OSError as error:
         raise refused("written", path, error) from None
+
+
+def _lock(stream: io.FileIO) -> None:
+    """Wait until no other program has locked the file, and lock it until it is closed."""
+    with suppress(ImportError, OSError):  # on Windows, and where a file system has no locks
+        import fcntl
+
+        fcntl.flock(stream, fcntl.LOCK_EX)
 
 
 def _last_line(path: Path) -> bytes:
