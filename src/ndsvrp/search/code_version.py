@@ -7,7 +7,10 @@ from pathlib import Path
 import ndsvrp
 from ndsvrp.engine.device import sources
 
-PARTS = ("_core.*", "problem.py", "metric.py", "constraints/*.py", "variants.py")
+PARTS = (
+    "_core.*", "arrays.py", "check.py", "constraints/*.py", "counter_random.py", "geo.py", "metric.py", "problem.py",
+    "variants.py",
+)  # fmt: skip
 FOLDERS = ("engine", "models", "policy", "ruin", "search")
 
 
