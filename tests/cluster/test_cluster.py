@@ -218,6 +218,8 @@ def test_on_result_is_called_as_results_come() -> None:
     ended = ndsvrp.solve_set(problems, iterations=2, together=1, on_result=lambda i, result: i != 0)
     assert [isinstance(result, ndsvrp.Result) for result in ended] == [True, False, False, False]
     assert str(ended[2]) == "interrupted before its search"
+    ended = ndsvrp.solve_set(problems, iterations=2, together=1, on_result=lambda i, result: False)
+    assert [str(ended[i]) for i in (0, 2, 3)] == ["interrupted before its search"] * 3, "the refused one came first"
     with pytest.raises(ndsvrp.CallbackError, match="a callback or stop criterion raised KeyError: 0") as failed:
         ndsvrp.solve_set(problems, iterations=2, together=1, on_result=lambda i, result: {1: 1}[i])
     assert failed.value.results[0].cost == results[0].cost  # type: ignore[union-attr]

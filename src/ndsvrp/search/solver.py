@@ -151,13 +151,15 @@ class Solver:
                 outcomes.add(i, short)
             for members, size, opened in groups:
                 for begin in range(0, len(members), size):
+                    if outcomes.ended:
+                        return outcomes.all
                     part = members[begin : begin + size]
                     found = _search([problems[i] for i in part], opened, limits, seed, callback, stop)
                     for i, outcome in zip(part, found.outcomes, strict=True):
                         outcomes.add(i, outcome)
                     if found.failure is not None:
                         raise CallbackError(found.failure, outcomes.all) from found.failure
-                    if outcomes.ended or found.stopped in ("interrupted", "callback"):
+                    if found.stopped in ("interrupted", "callback"):
                         return outcomes.all
         except KeyboardInterrupt:
             pass  # earlier results are kept
