@@ -7,6 +7,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,10 +17,10 @@ from ndsvrp.bench import cores
 from ndsvrp.bench.cores import leased
 from ndsvrp.cluster import solving, worker
 from ndsvrp.cluster.model_files import model_files
-from ndsvrp.cluster.ray_cluster import _remote_call
+from ndsvrp.cluster.ray_cluster import LOST, Cluster, _remote_call
 from ndsvrp.cluster.solving import ClusterSolver, Common, solve_batch
 from ndsvrp.cluster.tasks import LOOK, Needs, Task, Waiting
-from ndsvrp.errors import ClusterError, InstanceError, NdsError, NoSolutionError
+from ndsvrp.errors import ClusterError, EngineError, InstanceError, NdsError, NoSolutionError
 from ndsvrp.search.code_version import code_version
 from ndsvrp.search.planning import Request
 from tiny_models import save_tiny
@@ -164,6 +165,35 @@ def test_a_node_without_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ndsvrp.cluster.worker", None)
     _, (kind, text, _) = _remote_call()(b"", b"")
     assert kind == "refused" and text.startswith("ndsvrp cannot be imported there (")
+
+
+class FakeRay:
+    """Two nodes; the GPU of the second one does not work."""
+
+    exceptions = SimpleNamespace(**dict.fromkeys(LOST, OSError))
+    answers = (("a", ("value", {"hardware": {"gpu": "H200"}}, [])), ("b", ("error", EngineError("no GPU"), [])))
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"NodeID": i, "Alive": True, "Resources": {"CPU": 8.0, "GPU": 1.0}} for i in range(2)]
+
+    def remote(self, function: Any) -> Any:
+        calls = iter(self.answers)
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *_: next(calls)))
+
+    def put(self, value: Any) -> Any:
+        return value
+
+    get = put
+
+    def wait(self, asked: list[Any], **how: Any) -> tuple[list[Any], list[Any]]:
+        return asked, []
+
+
+def test_a_node_whose_gpu_does_not_work_is_no_place_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    strategies = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda node, soft: node)
+    for name, module in (("ray", SimpleNamespace(cloudpickle=pickle)), ("ray.util.scheduling_strategies", strategies)):
+        monkeypatch.setitem(sys.modules, name, module)
+    assert Cluster(FakeRay()).survey(Needs(1, 1)) == [{"hardware": {"gpu": "H200"}}]
 
 
 def test_tasks_for_gpus_do_not_hold_up_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,7 +119,7 @@ class Cluster:
         for each in answers:
             with suppress(*self._lost):  # of nodes that ended meanwhile
                 found.append(_value(self._ray.get(each)))
-        return found
+        return [place for place in found if not isinstance(place, Lost)]  # nodes whose device does not work
 
     def run(
         self,
