@@ -1,5 +1,6 @@
 """Start the process of a search, pass on what it finds, and end it. A crash ends the job, never the service."""
 
+import contextlib
 import json
 import multiprocessing
 import threading
@@ -89,7 +90,8 @@ class SearchProcess:
         is_timed = self.task.limits.get("time") is not None
         while time.monotonic() < latest and not self._abandon.is_set():
             if not told and (self._stop.is_set() or (not is_timed and time.monotonic() > end)):
-                pipe.send_bytes(STOP)
+                with contextlib.suppress(OSError):  # it has ended meanwhile, and its answer may wait in the pipe
+                    pipe.send_bytes(STOP)
                 told, latest = True, min(latest, time.monotonic() + PATIENCE)
             if not pipe.poll(TICK):
                 continue
