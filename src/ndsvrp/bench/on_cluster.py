@@ -37,7 +37,8 @@ class ClusterRuns:
 
     def run(self, tasks: Sequence[BenchTask]) -> Generator[tuple[int, list[Row]], None, None]:
         """Yield the position of each task and what its run adds to its rows, as they end."""
-        files = {id(task.entry): model_files(task.entry.request) for task in tasks}
+        entries = {id(task.entry): task.entry for task in tasks}
+        files = {which: model_files(entry.request) for which, entry in entries.items()}  # each read once
         sent = [Task(_name(task), _content(task, files[id(task.entry)]), _needs(task.entry)) for task in tasks]
         for i, found in self._cluster.run(run_on_node, None, sent, grace=0.0):
             yield i, [{"error": found.reason}] * len(tasks[i].cases) if isinstance(found, Lost) else found
