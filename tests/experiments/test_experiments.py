@@ -24,7 +24,7 @@ from ndsvrp.experiments.runtime_limits import augmentations
 from ndsvrp.experiments.scales import PAPER, PROBLEMS, SIZES, SMALL, SMOKE
 from ndsvrp.experiments.sets import test_cases as cases_of
 from ndsvrp.experiments.summaries import summarise
-from ndsvrp.experiments.trainings import MIXED, WITHOUT, Training, reference, short_config, trained
+from ndsvrp.experiments.trainings import MIXED, WITHOUT, Training, log_of, reference, short_config, trained
 from ndsvrp.io.environment import usable_cores
 from ndsvrp.search.start import start
 from ndsvrp.train.config import read_config
@@ -185,6 +185,27 @@ def test_models_of_two_scales_in_one_folder(tmp_path: Path, monkeypatch: pytest.
     folders = [trained(here := context(tmp_path, scale), reference(here, "cvrp")) for scale in (SMOKE, SMALL, SMOKE)]
     assert folders == [tmp_path / f"models/{scale}/all-500" for scale in ("smoke", "small", "smoke")]
     assert sizes == [(24,), (500,)]
+
+
+def test_a_log_that_a_crash_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training goes on after it; the first row of the next run is appended to the incomplete line."""
+    folder = tmp_path / "models/smoke/all-500"
+    (folder / "checkpoint-000000064").mkdir(parents=True)
+    first, end = '{"kind": "run", "resumed": false}\n', '{"kind": "end", "stopped": "instances"}\n'
+    (folder / "log.jsonl").write_text(first + '{"kind": "ba')
+    resumed: list[bool] = []
+
+    def train(config, folder, **how):
+        resumed.append(how["resume"])
+        with (folder / "log.jsonl").open("a") as stream:
+            stream.write('{"kind": "run", "resumed": true}\n' + end)
+        return SimpleNamespace(stopped="instances")
+
+    monkeypatch.setattr("ndsvrp.experiments.trainings.train", train)
+    here = context(tmp_path, SMOKE)
+    for _ in range(2):
+        assert [row["kind"] for row in log_of(here, reference(here, "cvrp"))] == ["run", "end"]
+        assert resumed == [True]
 
 
 def test_another_number_of_threads_is_another_run(tmp_path: Path) -> None:

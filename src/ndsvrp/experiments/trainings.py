@@ -1,6 +1,7 @@
 """The policies that experiments train, or take from a folder of the user, or from the package."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,7 @@ def trained(context: Context, training: Training, *, early: bool = False) -> Pat
 
 def log_of(context: Context, training: Training) -> list[Row]:
     """Return the rows of the log of a finished training, those of an earlier start from scratch left out."""
-    file = trained(context, training) / LOG
-    rows: list[Row] = [json.loads(line) for line in read_text(file).splitlines()]
+    rows = _log_rows(trained(context, training) / LOG)
     fresh = [i for i, row in enumerate(rows) if row["kind"] == "run" and not row["resumed"]]
     return rows[fresh[-1] if fresh else 0 :]
 
@@ -124,8 +124,17 @@ def _is_finished(folder: Path) -> bool:
     file = folder / LOG
     if not checkpoints(folder) or not exists(file):
         return False
-    last = json.loads(read_text(file).splitlines()[-1])
-    return bool(last["kind"] == "end" and last["stopped"] != "interrupted")
+    rows = _log_rows(file)
+    return bool(rows and rows[-1]["kind"] == "end" and rows[-1]["stopped"] != "interrupted")
+
+
+def _log_rows(file: Path) -> list[Row]:
+    """Return the rows of a log. Lines that a crash left incomplete are skipped: the run resumed from a checkpoint."""
+    rows = []
+    for line in read_text(file).splitlines():
+        with suppress(json.JSONDecodeError):
+            rows.append(json.loads(line))
+    return rows
 
 
 def _paper_config(context: Context, training: Training) -> TrainConfig:
