@@ -22,6 +22,7 @@ from ndsvrp.experiments.ruins import ShuffledPolicy, StringSets, nearest, string
 from ndsvrp.experiments.run import run
 from ndsvrp.experiments.runtime_limits import augmentations
 from ndsvrp.experiments.scales import PAPER, PROBLEMS, SIZES, SMALL, SMOKE
+from ndsvrp.experiments.searches import Limit, Series, search
 from ndsvrp.experiments.sets import test_cases as cases_of
 from ndsvrp.experiments.summaries import summarise
 from ndsvrp.experiments.trainings import MIXED, WITHOUT, Training, log_of, reference, short_config, trained
@@ -206,6 +207,15 @@ def test_a_log_that_a_crash_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for _ in range(2):
         assert [row["kind"] for row in log_of(here, reference(here, "cvrp"))] == ["run", "end"]
         assert resumed == [True]
+
+
+def test_cpu_seconds_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two instances that are searched side by side have an equal share of them."""
+    clock = iter([1.0, 4.0])
+    monkeypatch.setattr("ndsvrp.experiments.searches.time", SimpleNamespace(process_time=lambda: next(clock)))
+    here = context(tmp_path, SMOKE)
+    rows = search(here, cases_of(here, "cvrp", 100), Series("strings", "", "strings"), [Limit(iterations=1)], 2)
+    assert [row["cpu_seconds"] for row in rows] == [1.5, 1.5]
 
 
 def test_another_number_of_threads_is_another_run(tmp_path: Path) -> None:
