@@ -275,6 +275,7 @@ def test_key_takes_the_processor_from_the_hardware() -> None:
         ({"solvers": ["fast"]}, "no solver 'fast'; there are hybrid, sisr, nds, pyvrp, hgs"),
         ({"solvers": ["fakes:NOBODY"]}, "solver 'fakes:NOBODY' cannot be loaded"),
         ({"times": [1, 0]}, "time: 0 is not a number of seconds"),
+        ({"seeds": [1, -1]}, "seed: -1 is below 0"),
         ({"jobs": 0}, "jobs: 0 is not within 1-"),
         ({"jobs": 10_000}, "jobs: 10000 is not within 1-"),
     ],

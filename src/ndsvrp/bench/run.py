@@ -58,13 +58,7 @@ def run(
     With a cluster, 'ray', the runs are made on its nodes, as many at once as it has cores or GPUs, and their rows have
     the hardware of the node. A run is not repeated if it was made on hardware that the cluster has.
     """
-    for time in times:
-        if not 0 < time < math.inf:
-            raise InstanceError(f"{time:g} is not a number of seconds", field="time")
-    if request.device == "cuda" and jobs > 1:
-        raise InstanceError("runs on a GPU follow each other", field="jobs")
-    if cluster is not None and jobs > 1:
-        raise InstanceError("a cluster runs as many side by side as it has cores", field="jobs")
+    _refuse(times, seeds, jobs, request, cluster)
     with _opened(cluster, jobs, cores) as runs:
         entries = _entries(solvers, request, together, presets, iterations, cores, is_local=cluster is None)
         wanted = [{"seed": seed, "budget": float(time)} for seed in seeds for time in times]
@@ -88,6 +82,20 @@ def run(
                     if progress:
                         progress(done, total, row)
     return [row for i in range(len(tasks)) for row in rows[i]]
+
+
+def _refuse(times: Sequence[float], seeds: Sequence[int], jobs: int, request: Request, cluster: str | None) -> None:
+    """Raise for what no run can have, and for rows that could not be read again."""
+    for time in times:
+        if not 0 < time < math.inf:
+            raise InstanceError(f"{time:g} is not a number of seconds", field="time")
+    for seed in seeds:
+        if seed < 0:
+            raise InstanceError(f"{seed} is below 0", field="seed")
+    if request.device == "cuda" and jobs > 1:
+        raise InstanceError("runs on a GPU follow each other", field="jobs")
+    if cluster is not None and jobs > 1:
+        raise InstanceError("a cluster runs as many side by side as it has cores", field="jobs")
 
 
 class Runs(Protocol):
