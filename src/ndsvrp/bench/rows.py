@@ -3,7 +3,7 @@
 import io
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,26 +39,36 @@ SOLVED = ("feasible", "seconds", "cpu_seconds", "gap")  # those that a row with 
 
 def key(row: Row) -> tuple[Any, ...]:
     """Return the identity of a run."""
-    processor = row["hardware"].get("gpu") or row["hardware"]["cpu"]
-    return tuple(processor if name == "hardware" else row[name] for name in KEY)
+    return tuple(processor(row) if name == "hardware" else row[name] for name in KEY)
+
+
+def processor(row: Row) -> Any:
+    """Return the GPU of a run, or its CPU."""
+    return row["hardware"].get("gpu") or row["hardware"].get("cpu")
 
 
 def read_rows(file: str | Path) -> list[Row]:
     """Return all rows of a file; none if it does not exist. An incomplete last line, as after a crash, is skipped."""
-    if not exists(file):
-        return []
-    lines = read_text(file, may_be_empty=True).split("\n")
-    if not lines[-1] or _is_cut_off(lines[-1]):
-        lines.pop()
     rows = []
-    for number, line in enumerate(lines, start=1):
-        row = _parse(line)
-        if row is None or not set(KEY) <= row.keys():
+    for number, row in numbered_rows(file):
+        if not set(KEY) <= row.keys():
             raise InstanceError("not a result row", file=str(file), line=number)
         if wrong := _mistyped(row):
             raise InstanceError(f"not a result row, {wrong} is missing or of another type", file=str(file), line=number)
         rows.append(row)
     return rows
+
+
+def numbered_rows(file: str | Path) -> Iterator[tuple[int, Row]]:
+    """Yield the number and the table of each line, of rows of any kind; for the last line see `read_rows`."""
+    lines = read_text(file, may_be_empty=True).split("\n") if exists(file) else [""]
+    if not lines[-1] or _is_cut_off(lines[-1]):
+        lines.pop()
+    for number, line in enumerate(lines, start=1):
+        row = _parse(line)
+        if row is None:
+            raise InstanceError("not a result row", file=str(file), line=number)
+        yield number, row
 
 
 def append_row(file: str | Path, row: Row) -> None:
@@ -142,8 +152,7 @@ def _mistyped(row: Row) -> str | None:
     missing = [name for name in SOLVED if name not in row] if "cost" in row else ()
     if missing or (row.get("feasible") and "cost" not in row):
         return missing[0] if missing else "cost"
-    processor = row["hardware"].get("gpu") or row["hardware"].get("cpu")
-    return None if isinstance(processor, str) else "hardware"
+    return None if isinstance(processor(row), str) else "hardware"
 
 
 def _is_usable(value: Any, name: str, may_be_bool: bool = False) -> bool:

@@ -13,12 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ndsvrp.bench.rows import Row, append_row
+from ndsvrp.bench.rows import Row, append_row, numbered_rows, processor
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.environment import environment
-from ndsvrp.io.files import exists, read_text
 from ndsvrp.io.result import plain
-from ndsvrp.io.tables import parse_json
 
 KEY = ("set", "instance", "data", "series", "solver", "solver_version", "seed", "budget", "iterations", "point",
        "threads")  # fmt: skip
@@ -32,28 +30,10 @@ def key(row: Row) -> tuple[Any, ...]:
     return *(row.get(name) for name in KEY), processor(row)
 
 
-def processor(row: Row) -> str:
-    """Return the GPU of a run, or its CPU."""
-    return str(row["hardware"].get("gpu") or row["hardware"].get("cpu"))
-
-
 def read_rows(file: Path) -> list[Row]:
     """Return all rows of a file; none if it does not exist. An incomplete last line, as after a crash, is skipped."""
-    if not exists(file):
-        return []
-    lines = read_text(file, may_be_empty=True).split("\n")
     rows = []
-    for number, line in enumerate(lines, start=1):
-        row: Any = None
-        try:
-            row = parse_json(line) if line else None
-        except InstanceError:
-            if number < len(lines):
-                raise InstanceError("not a result row", file=str(file), line=number) from None
-        if row is None and number == len(lines):
-            break
-        if not isinstance(row, dict):
-            raise InstanceError("not a result row", file=str(file), line=number)
+    for number, row in numbered_rows(file):
         for name in NEEDED:
             if not isinstance(row.get(name), dict if name == "hardware" else str):
                 raise InstanceError("is missing or of another type", file=str(file), line=number, field=name)
