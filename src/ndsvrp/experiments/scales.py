@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ndsvrp.bench.report import published
 from ndsvrp.policy.config import NetworkConfig
 from ndsvrp.train.config import Recipe, Validation
 
 PRESET = "paper"  #: of every search with the policy
-PROBLEMS = ("cvrp", "vrptw", "pcvrp")
-SIZES = (100, 500, 1000, 2000)  #: of the paper
+PROBLEMS = published.PROBLEMS
 MIDDLE = 500  #: the size of the ablations
-SECONDS = {100: 5.0, 500: 60.0, 1000: 120.0, 2000: 240.0}  #: per instance, by size (section 5.2)
+SECONDS = published.SECONDS  #: per instance, by size (section 5.2)
+SIZES = tuple(SECONDS)  #: of the paper
 
 
 @dataclass(frozen=True, kw_only=True)

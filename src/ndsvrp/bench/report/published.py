@@ -15,14 +15,12 @@ from importlib.resources import files
 from ndsvrp.bench.report.series import Results, Series, mean_of
 from ndsvrp.bench.report.statistics import gap, mean
 from ndsvrp.bench.report.summaries import baseline_of, compare_pair
+from ndsvrp.data.sets import SETS
 
 PROBLEMS = ("cvrp", "vrptw", "pcvrp")
 SECONDS = {100: 5.0, 500: 60.0, 1000: 120.0, 2000: 240.0}
 """The paper's time limits, by the number of customers."""
-INSTANCES = {
-    **{f"cvrp{size}": count for size, count in zip(SECONDS, (10_000, 128, 100, 100), strict=True)},
-    **{f"{name}{size}": 10_000 if size == 100 else 250 for name in ("vrptw", "pcvrp") for size in SECONDS},
-}
+INSTANCES = {name: SETS[name].instances for name in (f"{problem}{size}" for problem in PROBLEMS for size in SECONDS)}
 """The number of instances of the paper's test sets."""
 
 
