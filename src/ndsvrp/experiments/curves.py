@@ -81,17 +81,14 @@ def _table(context: Context, rows: list[Row], first: str) -> Table:
         "set", "series", "instances", "steps", "seconds", "cost before", "cost after", "change, %",
         "to related removal, %", f"to {first}, %",
     )  # fmt: skip
-    used = [i for i in range(len(heads)) if any(row[i] != EMPTY for row in cells)]
     notes = ["Costs are means of short searches on validation instances, the same before, during and after training"]
     if context.scale.training is None:
         notes.append("One policy per problem, by the paper's configurations")
     else:
         notes.append(f"Policies are {context.scale.training.note}, of the three problems together")
     notes.append("The paper shows curves without a table")
-    return Table(
-        "Results", tuple(heads[i] for i in used), tuple(i > 1 for i in used),
-        tuple(tuple(row[i] for i in used) for row in cells), tuple(notes),
-    )  # fmt: skip
+    numeric = (False, False, *(True,) * 8)
+    return Table("Results", heads, numeric, tuple(cells), tuple(notes)).without_empty_columns()
 
 
 def _picture(rows: list[Row]) -> "Figure":

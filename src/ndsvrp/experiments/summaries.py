@@ -1,7 +1,7 @@
 """Means of the runs of a series, and their paired differences to a reference."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from ndsvrp.bench.report.statistics import gap, standard_error
@@ -64,14 +64,11 @@ def cost_table(
         ))  # fmt: skip
     heads = ("set", "series", "limit", "instances", "mean cost", "difference, %", "published, %", "seconds")
     numeric = (False, False, True, True, True, True, True, True)
-    used = [i for i in range(len(heads)) if any(row[i] != EMPTY for row in rows)]
-    explained = [_explain(reference), *notes]
-    if 6 in used:
-        explained.append(f"{SOURCE}; differences of its means, over other instances and longer runs")
-    return Table(
-        "Results", tuple(heads[i] for i in used), tuple(numeric[i] for i in used),
-        tuple(tuple(row[i] for i in used) for row in rows), tuple(explained),
-    )  # fmt: skip
+    table = Table("Results", heads, numeric, tuple(rows), (_explain(reference), *notes)).without_empty_columns()
+    if "published, %" not in table.columns:
+        return table
+    source = f"{SOURCE}; differences of its means, over other instances and longer runs"
+    return replace(table, notes=(*table.notes, source))
 
 
 def percent(value: float | None, error: float | None = None) -> str:

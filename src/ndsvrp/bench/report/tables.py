@@ -1,7 +1,7 @@
 """The figures of a report as tables of text."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ndsvrp.bench.report.curves import Integral, Profile
@@ -34,6 +34,16 @@ class Table:
     numeric: tuple[bool, ...]  #: per column
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+
+    def without_empty_columns(self) -> "Table":
+        """Return the table without the columns that are empty in all rows."""
+        used = [i for i in range(len(self.columns)) if not self.rows or any(row[i] != EMPTY for row in self.rows)]
+        return replace(
+            self,
+            columns=tuple(self.columns[i] for i in used),
+            numeric=tuple(self.numeric[i] for i in used),
+            rows=tuple(tuple(row[i] for i in used) for row in self.rows),
+        )
 
 
 def overview(lines: Sequence[Line], results: Results) -> Table:
@@ -173,11 +183,9 @@ def _table(
     notes: Sequence[str],
 ) -> Table:
     """Fill a table; columns without any value are left out."""
-    cells = [[value(record) for record in records] for _, _, value in columns]
-    used = [i for i, column in enumerate(cells) if not column or any(cell != EMPTY for cell in column)]
-    rows = zip(*(cells[i] for i in used), strict=True)
-    names, numeric = tuple(columns[i][0] for i in used), tuple(columns[i][1] for i in used)
-    return Table(title, names, numeric, tuple(rows), tuple(notes))
+    rows = tuple(tuple(value(record) for _, _, value in columns) for record in records)
+    names, numeric = tuple(name for name, _, _ in columns), tuple(numeric for _, numeric, _ in columns)
+    return Table(title, names, numeric, rows, tuple(notes)).without_empty_columns()
 
 
 def _text(value: float | None, form: str) -> str:
