@@ -15,6 +15,7 @@ from ndsvrp.serve.access import HEADERS, REPORT_POLICY
 from ndsvrp.serve.jobs import Job
 from ndsvrp.serve.store import Outcome
 from serve.running import LIB, open_client
+from waiting import wait_until
 
 
 def test_a_job_from_file_to_result(client, cvrp, tmp_path):
@@ -187,6 +188,24 @@ def test_a_database_that_fails_is_reported(tmp_path, cvrp, monkeypatch):
             )  # fmt: skip
         assert client.get("/api/jobs").json() == []  # the transaction was undone
         assert client.ended(client.submit(cvrp, name="a.vrp", iterations=1).json()["id"])["state"] == "done"
+
+
+def test_an_outcome_waits_for_the_database(tmp_path, cvrp, monkeypatch):
+    """The disk is full when the search ends, and for two more attempts."""
+    monkeypatch.setattr("ndsvrp.serve.service.PAUSE", 0.01)
+    with open_client(tmp_path / "jobs.sqlite", workers=1) as client:
+        store = client.app.state.service.store
+        finish, refused = store.finish, iter([True] * 3)
+
+        def full(*what, **how):
+            if next(refused, False):
+                raise sqlite3.OperationalError("database or disk is full")
+            return finish(*what, **how)
+
+        monkeypatch.setattr(store, "finish", full)
+        address = f"/api/jobs/{client.submit(cvrp, name='a.vrp', iterations=1).json()['id']}"
+        wait_until(lambda: client.get(address).json()["state"] == "done")
+        assert client.get(f"{address}/result").json()["cost"] == client.get(address).json()["cost"]
 
 
 def test_a_key_makes_a_request_repeatable(client, cvrp, vrptw):

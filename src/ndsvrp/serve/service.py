@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -205,10 +206,19 @@ class Service:
         live = self.live.get(job.id)
         if live is not None and live.incumbent is not None:
             outcome = replace(outcome, contents={**outcome.contents, "view": live.view()})
-        finished = await self.ask(self.store.finish, job.id, outcome, attempt=job.attempts)
+        finished = await self._store(job, outcome)
         self._open -= finished is not None
         await self._tell_end(job.id, finished)
         await self._count_end()
+
+    async def _store(self, job: Job, outcome: Outcome) -> Job | None:
+        """Store how an attempt ended. While the database does not work, such as on a full disk, try again."""
+        while True:
+            try:
+                return await self.ask(self.store.finish, job.id, outcome, attempt=job.attempts)
+            except sqlite3.OperationalError as error:
+                logger.error("the outcome of job %s waits for the database: %s", job.id, error)
+                await asyncio.sleep(PAUSE)
 
     async def _count_end(self) -> None:
         """Delete the oldest jobs now and then."""
