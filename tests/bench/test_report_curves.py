@@ -144,6 +144,7 @@ def test_series_that_end_by_iterations() -> None:
     rows = [
         row("a", "p", 100.0, trace=[[0.1, 110.0], [0.4, 100.0]], **how) | {"seconds": 0.5},
         row("a", "q", 200.0, trace=[[0.1, 200.0]], **how) | {"seconds": 0.8},
+        row("a", "r", budget=3600.0, error="exit code 1"),  # says nothing about the others
     ]
     report = make_report(rows)
     (curve,) = report.curves

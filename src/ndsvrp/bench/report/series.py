@@ -59,8 +59,9 @@ class Series:
 
     @property
     def ends_by_iterations(self) -> bool:
-        """Whether every run ended by its limit on iterations, before its time was over."""
-        return all(row.get("settings", {}).get("stopped") == "iterations" for row in self.runs)
+        """Whether every run with a cost ended by its limit on iterations, before its time was over."""
+        ended = [row for row in self.runs if "cost" in row]
+        return all(row.get("settings", {}).get("stopped") == "iterations" for row in ended)
 
     @cached_property
     def costs(self) -> dict[Instance, float]:
