@@ -277,19 +277,22 @@ def _search(
     except CallbackFailure as failed:
         stopped, failure = "error", failed.__cause__
         search.note_best()
-    found, seconds = search.best(), search.elapsed()
-    record, made = _record(opened, len(problems), limits), search.reconstructions // len(problems)
-    preparation = search.preparation / len(problems)
+    return Found(_outcomes(search, stopped, _record(opened, len(problems), limits)), stopped, failure)
+
+
+def _outcomes(search: Search, stopped: str, record: dict[str, Any]) -> list[Outcome]:
+    """Return the checked results of a search that has ended; seconds and reconstructions are equal shares."""
+    count, found, seconds = len(search.problems), search.best(), search.elapsed()
     outcomes: list[Outcome] = []
-    for problem, solution, trace in zip(problems, found, search.traces, strict=True):
+    for problem, solution, trace in zip(search.problems, found, search.traces, strict=True):
         result = Result(
-            problem, solution, check(problem, solution), seed, stopped, seconds, search.iteration, made, record,
-            tuple(trace), preparation,
+            problem, solution, check(problem, solution), search.seed, stopped, seconds, search.iteration,
+            search.reconstructions // count, record, tuple(trace), search.preparation / count,
         )  # fmt: skip
         outcome = no_solution(result) or result
         outcomes.append(outcome)
         _log_end(result, outcome)
-    return Found(outcomes, stopped, failure)
+    return outcomes
 
 
 def _log_start(problems: Sequence[Problem], chosen: Plan, seed: int) -> None:
