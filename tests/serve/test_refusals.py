@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from ndsvrp.errors import NdsError
 from ndsvrp.serve.config import ServeConfig
+from ndsvrp.serve.service import QueueFullError
 from ndsvrp.serve.store import Store
 from ndsvrp.serve.uploads import safe_name
 from serve.running import HEADERS, open_client
@@ -122,6 +123,23 @@ def test_size(tmp_path, cvrp):
         answer = client.post("/api/jobs", params={"name": "a.vrp"}, content=chunks)
         assert (answer.status_code, answer.json()) == (413, {"error": "the body is larger than 0.01 MiB"})
         assert client.get("/api/jobs").json() == []
+
+
+def test_bodies_share_a_memory(tmp_path, cvrp):
+    """Sixteen of the largest; what is being received counts, what was stored or refused does not."""
+    with open_client(tmp_path / "jobs.sqlite", max_mib=0.01) as client:
+        service, most = client.app.state.service, int(0.01 * 2**20)
+        with service.holding() as hold:
+            hold(16 * most - len(cvrp))
+            assert client.submit(cvrp, name="a.vrp").status_code == 202
+            hold(1)
+            answer = client.submit(cvrp, name="b.vrp")
+            assert (answer.status_code, answer.json()) == (
+                429, {"error": "too many instances are being received, try again later"},
+            )  # fmt: skip
+        assert client.submit(cvrp, name="b.vrp").status_code == 202
+        with service.holding() as hold, pytest.raises(QueueFullError):
+            hold(16 * most + 1)
 
 
 def test_unknown_addresses(client):

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -101,7 +101,8 @@ async def submit(
     if not service.accepts:
         raise HTTPException(403, "this address shows one search, it takes no jobs")
     service.check_limits(options)
-    job, added = await service.submit(await _body(request, service), options)
+    with service.holding() as hold:
+        job, added = await service.submit(await _body(request, service, hold), options)
     if not added:
         response.status_code = 200
     response.headers["location"] = f"/api/jobs/{job.id}"
@@ -162,8 +163,8 @@ async def result(
     return Response(data, media_type=FORMS[form].media_type, headers=headers)
 
 
-async def _body(request: Request, service: Service) -> bytes:
-    """Return the body of a request, unless it is too large or too slow."""
+async def _body(request: Request, service: Service, hold: Callable[[int], None]) -> bytes:
+    """Return the body of a request, unless it is too large or too slow. Call `hold` with the size of each part."""
     most = service.config.max_bytes
     too_large = HTTPException(
         413, f"the body is larger than {service.config.max_mib:g} MiB", headers={"connection": "close"}
@@ -175,9 +176,10 @@ async def _body(request: Request, service: Service) -> bytes:
     try:
         async with asyncio.timeout(service.config.body_seconds):
             async for chunk in request.stream():
-                body += chunk
-                if len(body) > most:
+                if len(body) + len(chunk) > most:
                     raise too_large
+                hold(len(chunk))
+                body += chunk
     except TimeoutError:
         text = f"the body took longer than {service.config.body_seconds:g} s"
         raise HTTPException(408, text, headers={"connection": "close"}) from None

@@ -5,7 +5,7 @@ import contextlib
 import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
@@ -29,6 +29,7 @@ from ndsvrp.variants import variant_of
 PAUSE = 1.0  # seconds after an error inside the service
 INTERNAL = "an error inside the service, see its log"
 TIDY = 100  # ended jobs between two deletions of the oldest
+BODIES = 16  # largest bodies that the memory for all requests holds
 
 logger = logging.getLogger("ndsvrp.serve")
 P = ParamSpec("P")
@@ -36,7 +37,7 @@ T = TypeVar("T")
 
 
 class QueueFullError(NdsError):
-    """Too many jobs wait."""
+    """Too many jobs wait, or too many are being received."""
 
 
 class TooLargeError(NdsError):
@@ -54,6 +55,7 @@ class Service:
         self._tasks: list[asyncio.Task[None]] = []
         self._drawing: dict[str, asyncio.Task[bytes]] = {}  # by job
         self._open = self._ended = 0
+        self._held = 0  # bytes of bodies that are being received or read
         self._added = Signal()
         self._database = ThreadPoolExecutor(1, "database")  # one thread: calls keep their order
         self._readers = ThreadPoolExecutor(READERS, "reader")
@@ -93,6 +95,23 @@ class Service:
             raise TooLargeError(f"time: {options.time:g} s is above the limit of {self.config.max_seconds:g} s")
         if self._open >= self.config.max_queue:
             raise QueueFullError(f"{self._open:,} jobs wait or run, try again later")
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[Callable[[int], None]]:
+        """Yield a function that counts the bytes of a body, and refuses those that exceed the memory for all bodies."""
+        mine = 0
+
+        def hold(count: int) -> None:
+            nonlocal mine
+            if self._held + count > BODIES * self.config.max_bytes:
+                raise QueueFullError("too many instances are being received, try again later")
+            self._held += count
+            mine += count
+
+        try:
+            yield hold
+        finally:
+            self._held -= mine
 
     async def submit(self, body: bytes, options: JobOptions) -> tuple[Job, bool]:
         """Read an instance and add a job. Return it, and whether it is new."""
