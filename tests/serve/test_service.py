@@ -12,8 +12,8 @@ import ndsvrp
 from ndsvrp.io import read, read_solution, write_set
 from ndsvrp.serve import process
 from ndsvrp.serve.access import HEADERS, REPORT_POLICY
-from ndsvrp.serve.jobs import Job
-from ndsvrp.serve.store import Outcome
+from ndsvrp.serve.jobs import Job, JobOptions
+from ndsvrp.serve.store import ATTEMPTS, NewJob, Outcome, Store
 from serve.running import LIB, open_client
 from waiting import wait_until
 
@@ -163,6 +163,24 @@ def test_jobs_survive_a_restart(tmp_path, cvrp):
         client.post(f"/api/jobs/{running['id']}/cancel")
         assert client.ended(running["id"])["attempts"] == 2
         assert client.ended(waiting["id"])["state"] == "done"
+
+
+def test_a_job_that_always_ends_the_service_fails(tmp_path):
+    database, options = tmp_path / "jobs.sqlite", JobOptions(iterations=1)
+    for attempt in range(1, ATTEMPTS + 1):
+        store = Store(database)
+        if attempt == 1:
+            job, _ = store.add(NewJob(options, b"", "a.vrp", "CVRP", 1, None))
+        assert store.queue_again() == (attempt > 1)
+        running, _ = store.take()
+        assert (running.id, running.attempts) == (job.id, attempt)
+        store.close()  # the service ends
+    store = Store(database)
+    assert (store.queue_again(), store.take()) == (0, None)
+    ended = store.job(job.id)
+    assert (ended.state, ended.error) == ("failed", "the service ended during each of 5 attempts")
+    assert ended.finished is not None
+    store.close()
 
 
 def test_an_outcome_is_stored_once(tmp_path, cvrp):

@@ -25,7 +25,9 @@ def hyperparameters(context: Context) -> Findings:
             rows += search(context, cases, series, [limit])
     lines = summarise(rows, REFERENCE)
     name = cases[0].set
-    notes = [f"Limit: {100 * context.scale.short_share:g}% of the paper's 60 s; default: A = 8, K = 200, delta = 15"]
+    used = rows[0]["settings"]
+    defaults = ", ".join(f"{symbol} = {used[setting]:g}" for setting, symbol in SYMBOLS.items())
+    notes = [f"Limit: {100 * context.scale.short_share:g}% of the paper's 60 s; default: {defaults}"]
     table = cost_table(context.name, lines, {}, {name: REFERENCE}, notes)
     found = {line.series: line.difference or 0.0 for line in lines}
     panels = []

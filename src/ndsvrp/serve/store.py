@@ -17,6 +17,7 @@ from ndsvrp.serve.jobs import ENDED, Job, JobOptions
 
 MEMORY = Path(":memory:")
 VERSION = 2  # of the tables
+ATTEMPTS = 5  # of a job, at most
 OWNER_ONLY = 0o600  # mode of the files: jobs are for those who have the token
 
 SCHEMA = """
@@ -199,8 +200,16 @@ class Store:
             )
 
     def queue_again(self) -> int:
-        """Make jobs wait that were running when the service ended. Return their number."""
+        """Make jobs wait that were running when the service ended. Return their number.
+
+        A job that ran whenever the service ended may be the reason. It fails in the end, so that others have a turn.
+        """
         with self._transaction() as database:
+            error = f"the service ended during each of {ATTEMPTS} attempts"
+            database.execute(
+                "UPDATE jobs SET state = 'failed', finished = ?, error = ? WHERE state = 'running' AND attempts >= ?",
+                (time.time(), error, ATTEMPTS),
+            )
             return database.execute("UPDATE jobs SET state = 'queued' WHERE state = 'running'").rowcount
 
     def job(self, identifier: str) -> Job | None:
