@@ -22,6 +22,8 @@ from ndsvrp.bench.rows import Row
 from ndsvrp.bench.run import run
 from ndsvrp.bench.solvers import DEFAULT
 from ndsvrp.errors import InstanceError, NdsError
+from ndsvrp.generate import generate
+from ndsvrp.search.planning import Request, plan
 from waiting import wait_for_end, wait_until
 
 pytestmark = pytest.mark.usefixtures("fakes")
@@ -83,6 +85,21 @@ def test_own_search_on_two_cores(small_set: Path) -> None:
     assert "runs" not in hybrid and hybrid["settings"]["threads"] == 2
     assert [each["seed"] for each in sisr["runs"]] == [4, 5] and sisr["settings"]["threads"] == 1
     assert hybrid["cpu_seconds"] < 1.5 * hybrid["seconds"], "of one core"
+
+
+def test_auto_is_what_a_user_gets(small_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a CPU `hybrid` on the cores of the run; on a GPU the policy, if the problem suits it."""
+    (row,) = run([small_set], ["auto"], [0.1], "0")
+    assert (row["solver"], row["settings"]["solver"], row["settings"]["threads"]) == ("auto", "hybrid", 1)
+    asked: list[Request] = []
+    monkeypatch.setattr(runner, "Device", lambda: SimpleNamespace(name="H200"))
+    monkeypatch.setattr(
+        Pool, "call", lambda self, task, limit: asked.append(Request(**task["request"])) or [found(1.0, 1, 1)]
+    )
+    (row,) = run([small_set], ["auto"], [1], "0", request=replace(DEFAULT, device="cuda"))
+    assert row["solver"] == "auto-cuda"
+    chosen = plan(generate("cvrp", 100, seed=1)[0], asked[0], has_gpu=lambda: True)
+    assert (chosen.solver, chosen.settings.ruin) == ("nds", "policy")
 
 
 def test_a_gpu_takes_one_process_whatever_the_cores(small_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,7 +180,8 @@ def _entries(
         chosen = presets if solver.request.solver == "nds" else ()
         used, searches = (1, 1) if on_gpu else (cores, cores if solver.request.solver == "sisr" else 1)
         for preset, limit in product(chosen or (request.preset,), iterations or (None,)):
-            asked = replace(request, preset=preset, threads=used // searches)
+            # On a GPU `auto` chooses the policy only if nothing else is asked for, threads included.
+            asked = replace(request, preset=preset, threads=None if on_gpu else used // searches)
             own = find_solver(name, asked, limit)
             assert isinstance(own, OwnSolver)
             own.refuse_settings()

@@ -68,7 +68,7 @@ class OwnSolver:
         asked = {f.name: getattr(self.request, f.name) for f in fields(Request)}
         asked = {name: value for name, value in asked.items() if value != getattr(DEFAULT, name)}
         asked.pop("threads", None)  # rows state them
-        name, settings = asked.pop("solver"), asked.pop("settings", {})
+        name, settings = asked.pop("solver", DEFAULT.solver), asked.pop("settings", {})
         model = [_model_label(asked.pop("model"))] if "model" in asked else []
         words = [str(asked.pop(option)) for option in ("ruin", "device", "chains") if option in asked]
         limits = {"iterations": self.iterations} if self.iterations is not None else {}
@@ -117,6 +117,7 @@ def _model_label(model: str) -> str:
 
 
 KNOWN = {
+    "auto": "ndsvrp.bench.solvers:AUTO",
     "hybrid": "ndsvrp.bench.solvers:HYBRID",
     "sisr": "ndsvrp.bench.solvers:SISR",
     "nds": "ndsvrp.bench.solvers:NDS",
@@ -128,7 +129,7 @@ KNOWN = {
 }
 EXTRAS = {"pyvrp": "bench", "hygese": "bench", "ortools": "bench-all", "pyvroom": "bench-all"}
 """The extra of this package that installs a package."""
-HYBRID, SISR, NDS = (OwnSolver(replace(DEFAULT, solver=name)) for name in ("hybrid", "sisr", "nds"))
+AUTO, HYBRID, SISR, NDS = (OwnSolver(replace(DEFAULT, solver=name)) for name in ("auto", "hybrid", "sisr", "nds"))
 
 
 def find_solver(name: str, request: Request = DEFAULT, iterations: int | None = None) -> BenchmarkSolver:

@@ -44,7 +44,7 @@ def run_task(task: dict[str, Any]) -> list[dict[str, Any]]:
     else:
         assert isinstance(solver, OwnSolver)  # others take one instance
         answers = solver.solve(problems, task["together"], task["budget"], task["seed"])
-    usage = _usage(before, len(cases) * task["request"]["threads"])
+    usage = _usage(before, len(cases) * (task["request"]["threads"] or 1))
     return [_outcome(*each, usage) for each in zip(cases, problems, answers, strict=True)]
 
 

@@ -20,7 +20,7 @@ from ndsvrp.io.files import check_writable, exists, read_bytes, refused
 from ndsvrp.search.planning import DEVICES, PRESETS, RUINS
 from ndsvrp.text import number
 
-_OWN = "Solvers of this package (hybrid, sisr, nds)"
+_OWN = "Solvers of this package (auto, hybrid, sisr, nds)"
 
 app = typer.Typer(no_args_is_help=True, help="Compare solvers; measure speed, time limits and memory.")
 
