@@ -272,7 +272,7 @@ def test_key_takes_the_processor_from_the_hardware() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"solvers": ["fast"]}, "no solver 'fast'; there are hybrid, sisr, nds, pyvrp, hgs"),
+        ({"solvers": ["fast"]}, "no solver 'fast'; there are auto, hybrid, sisr, nds, pyvrp, hgs"),
         ({"solvers": ["fakes:NOBODY"]}, "solver 'fakes:NOBODY' cannot be loaded"),
         ({"times": [1, 0]}, "time: 0 is not a number of seconds"),
         ({"seeds": [1, -1]}, "seed: -1 is below 0"),
