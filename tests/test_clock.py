@@ -81,7 +81,8 @@ def test_json_keeps_them(tmp_path: Path) -> None:
     table["customers"][0]["window"] = ["soon", "10:00"]
     assert faults(table, json.loads(schema_text("problem")))[0].startswith("$.customers[0].window[0]: 'soon'")
     (tmp_path / "b.json").write_text(json.dumps(table))
-    with pytest.raises(NdsError, match=r"b\.json: customers\[0\]: window must be a number, got 'soon'"):
+    said = r"b\.json: customers\[0\]: window must be a number or a time such as 08:30, got 'soon'"
+    with pytest.raises(NdsError, match=said):
         ndsvrp.read(tmp_path / "b.json")
 
 

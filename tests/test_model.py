@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from math import pi, sqrt
+from math import inf, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -130,6 +130,15 @@ def test_what_a_model_refuses() -> None:
     assert said(made.add_customer, 1, 2, lat=1, lon=2) == "a location is x and y, or lat and lon, not both (customer 3)"
     assert said(made.add_customer, 1, 2, window=5) == (
         "window must be two numbers, earliest and latest start, got 5 (customer 3)"
+    )
+    assert said(made.add_customer, 1, 2, window=(0, inf)) == (  # not blamed on the depot, whose hours follow
+        "window must be finite, None restricts nothing, got (0, inf) (customer 3)"
+    )
+    assert said(made.add_customer, 1, 2, window=("8 am", None)) == (
+        "window must be a number or a time such as 08:30, got '8 am' (customer 3)"
+    )
+    assert said(made.add_customer, 1, 2, service="5 min") == (
+        "service must be a number or a time such as 08:30, got '5 min' (customer 3)"
     )
     made.add_customer(lat=1, lon=2, name="far")
     assert said(made.problem) == "coordinates: the depot has x and y, 'far' has lat and lon"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import signature
-from math import nan
+from math import isinf, nan
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Never
 
@@ -89,12 +89,14 @@ class Model:
         _refuse_unknown("add_customer", Model.add_customer, unknown)
         number = len(self._customers) + 1
         who = f"customer {number if name is None else name!r}"
-        spent = minutes(service) if isinstance(service, str) else None
-        values = {"demand": demand, "service": service if spent is None else spent, "prize": prize}
-        numbers = {field: _number(field, value, who) for field, value in values.items()}
+        numbers = {
+            "demand": _number("demand", demand, who),
+            "service": _time("service", service, who),
+            "prize": _number("prize", prize, who),
+        }
         place = _location(x, y, lat, lon, who)
         hours = _hours(window, who)
-        hours["clock"] += () if spent is None else (True,)
+        hours["clock"] += (True,) if isinstance(service, str) else ()
         self._customers.append({"name": name or str(number), **place, **numbers, **hours})
         return number
 
@@ -222,6 +224,14 @@ def _number(field: str, value: Any, who: str) -> float:
     return float(value)
 
 
+def _time(field: str, value: Any, who: str) -> float:
+    if not isinstance(value, str):
+        return _number(field, value, who)
+    if (time := minutes(value)) is None:
+        raise NdsError(f"{field} must be a number or a time such as 08:30, got {value!r} ({who})")
+    return time
+
+
 def _location(x: Any, y: Any, lat: Any, lon: Any, who: str) -> dict[str, Any]:
     """Return `point` (x and y, or longitude and latitude) and its `kind`."""
     for kind, given in (("x and y", {"x": x, "y": y}), ("lat and lon", {"lon": lon, "lat": lat})):
@@ -242,9 +252,7 @@ def _hours(window: Any, who: str) -> dict[str, Any]:
     if isinstance(window, str) or not hasattr(window, "__len__") or len(window) != 2:
         raise NdsError(f"window must be two numbers, earliest and latest start, got {window!r} ({who})")
     given = [time for time in window if time is not None]
-    read = [minutes(time) if isinstance(time, str) else None for time in window]
-    times = [
-        nan if time is None else at if at is not None else _number("window", time, who)
-        for time, at in zip(window, read, strict=True)
-    ]
+    times = [nan if time is None else _time("window", time, who) for time in window]
+    if any(isinf(time) for time in times):  # would be blamed on the depot, whose hours follow from the customers
+        raise NdsError(f"window must be finite, None restricts nothing, got {window!r} ({who})")
     return {"window": tuple(times), "clock": tuple(isinstance(time, str) for time in given)}
