@@ -375,3 +375,10 @@ def require_problem(call: str, value: Any) -> None:
     if isinstance(value, str | os.PathLike):
         hint = "ndsvrp.read(path) reads one"
     raise NdsError(f"{call} needs a Problem, got {type(value).__name__} ({hint})")
+
+
+def require_problems(call: str, problems: Any) -> Sequence[Problem]:
+    """Return several problems as a sequence; raise unless they can be one."""
+    if isinstance(problems, Problem | str | os.PathLike) or not isinstance(problems, Iterable):
+        raise NdsError(f"{call} needs a list of problems, got {type(problems).__name__}")
+    return problems if isinstance(problems, Sequence) else list(problems)  # large sets are sequences that read later

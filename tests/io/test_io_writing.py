@@ -133,6 +133,12 @@ def problems(count=3, customers=5, **changes):
     return made
 
 
+def test_a_set_from_a_generator(tmp_path):
+    write_set(tmp_path / "a.npz", problems())
+    write_set(tmp_path / "b.npz", (problem for problem in problems()))
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
 @pytest.mark.parametrize("name", ["cvrp100", "vrptw100", "pcvrp100"])
 def test_set_round_trip(tmp_path, name):
     before, path = read_set(DATA / f"sets/{name}.npz"), tmp_path / f"{name}.npz"

@@ -261,3 +261,10 @@ def test_bad_requests() -> None:
         solve_set(generate("cvrp", 5))
     with pytest.raises(NdsError, match="'init'"):
         solve_set(generate("cvrp", 5), iterations=1, init=None)
+
+
+def test_a_generator_of_problems() -> None:
+    problems = generate("cvrp", 12, count=2, seed=1)
+    costs = [result.cost for result in solve_set(problems, **SHORT) if isinstance(result, Result)]
+    given = solve_set((problem for problem in problems), **SHORT)
+    assert [result.cost for result in given if isinstance(result, Result)] == costs and len(costs) == 2

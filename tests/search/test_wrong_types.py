@@ -50,6 +50,11 @@ def test_something_else_than_a_problem() -> None:
     assert said(ndsvrp.solve, ndsvrp.Model(), iterations=1) == model
     assert said(ndsvrp.solve_set, "a.npz", iterations=1) == "solve_set needs a list of problems, got str"
     assert said(ndsvrp.solve_set, [3], iterations=1) == "solve_set needs a Problem, got int (see ndsvrp.Problem)"
+    assert said(ndsvrp.solve_set, 3, iterations=1) == "solve_set needs a list of problems, got int"
+    assert said(ndsvrp.write_set, "a.npz", 3) == "write_set needs a list of problems, got int"
+    assert said(ndsvrp.write_set, "a.npz", ["a.vrp"]) == (
+        "write_set needs a Problem, got str (ndsvrp.read(path) reads one)"
+    )
     assert said(ndsvrp.check, [[1]], ndsvrp.Solution([])) == "check needs a Problem, got list (see ndsvrp.Problem)"
     assert said(ndsvrp.Solver, "a.vrp").startswith("a solver takes a Request, got str")
     assert said(ndsvrp.read, 3) == "a file is given by its path, got int"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple, Unpack
@@ -109,7 +109,7 @@ def solve_batch(common: Common, problems: list[Problem]) -> list[Any]:
 
 def solve_on_cluster(
     cluster: str,
-    problems: Sequence[Problem],
+    problems: Iterable[Problem],
     request: Request,
     *,
     together: int | None = None,
@@ -119,7 +119,7 @@ def solve_on_cluster(
 ) -> list[Outcome]:
     """Solve several problems on a cluster; see `ndsvrp.solve_set`."""
     require_known(cluster)
-    require_set(problems, together)
+    problems = require_set(problems, together)
     Budget.of(limits)  # refuses now what every worker would refuse
     outcomes = Outcomes(len(problems), on_result)
     with connect() as connected, interruptible():

@@ -11,7 +11,7 @@ The constraint records name the arrays: `Field.arrays`.
 import io
 import math
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -22,7 +22,7 @@ from ndsvrp.constraints import FIELDS, Field
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.files import MIB, PathLike, is_standard, read_bytes, write_atomic
 from ndsvrp.metric import Metric
-from ndsvrp.problem import Problem
+from ndsvrp.problem import Problem, require_problem, require_problems
 from ndsvrp.text import printable
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -133,11 +133,14 @@ class ProblemSet(Sequence[Problem]):
         return build(self._path, self._arrays, index, self._metric)
 
 
-def write_set(path: PathLike, problems: Sequence[Problem]) -> None:
+def write_set(path: PathLike, problems: Iterable[Problem]) -> None:
     """Write problems of one size and with the same constraints as an `.npz` set.
 
     The same problems give the same bytes. A set holds coordinates, not matrices, and lengths that are not rounded.
     """
+    problems = require_problems("write_set", problems)
+    for problem in problems:
+        require_problem("write_set", problem)
     if not problems:
         raise InstanceError("a set needs at least one instance", file=str(path))
     present = [[field for field in FIELDS if getattr(problem, field.name) is not None] for problem in problems]

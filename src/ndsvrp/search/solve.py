@@ -1,6 +1,6 @@
 """Solve a problem, or a set of problems, in one call."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ndsvrp.errors import NdsError, NoSolutionError
@@ -53,7 +53,7 @@ def solve(
 
 
 def solve_set(
-    problems: Sequence[Problem],
+    problems: Iterable[Problem],
     *,
     together: int | None = None,
     time: float | None = None,

@@ -1,9 +1,8 @@
 """The solver: opens what a plan needs once, and serves one problem or thousands."""
 
 import logging
-import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
@@ -15,7 +14,7 @@ from ndsvrp.check import check
 from ndsvrp.constraints.fleet import shortage
 from ndsvrp.engine.base import Engine
 from ndsvrp.errors import CallbackError, InstanceError, NdsError, NdsWarning, NoSolutionError
-from ndsvrp.problem import Problem, require_problem
+from ndsvrp.problem import Problem, require_problem, require_problems
 from ndsvrp.records import require_whole
 from ndsvrp.ruin import Ruin, as_ruin
 from ndsvrp.search.asa import Search
@@ -126,7 +125,7 @@ class Solver:
 
     def solve_set(
         self,
-        problems: Sequence[Problem],
+        problems: Iterable[Problem],
         *,
         together: int | None = None,
         seed: int = 0,
@@ -136,7 +135,7 @@ class Solver:
         **limits: Unpack[Limits],
     ) -> list[Outcome]:
         """Solve several problems, up to `together` of them side by side; see `ndsvrp.solve_set`."""
-        require_set(problems, together)
+        problems = require_set(problems, together)
         groups = []
         alike, refused = sorted_out(problems)
         for members in self._by_plan(problems, alike):  # every refusal comes before the first search
@@ -207,14 +206,13 @@ class Outcomes:
         self.ended = isinstance(answer, bool | np.bool_) and not answer
 
 
-def require_set(problems: Sequence[Problem], together: int | None) -> None:
-    """Raise unless this is a list of problems, and `together` a number of them."""
+def require_set(problems: Iterable[Problem], together: int | None) -> Sequence[Problem]:
+    """Return the problems; raise unless these are several, and `together` a number of them."""
     if together is not None:
         require_whole("together", together)
     if together is not None and together < 1:
         raise NdsError(f"together must be at least 1, got {together}")
-    if isinstance(problems, Problem | str | os.PathLike):
-        raise NdsError(f"solve_set needs a list of problems, got {type(problems).__name__}")
+    return require_problems("solve_set", problems)
 
 
 def sorted_out(problems: Sequence[Problem]) -> tuple[list[list[int]], dict[int, NoSolutionError]]:
