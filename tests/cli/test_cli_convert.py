@@ -105,6 +105,20 @@ def test_sets_and_folders(nds, stops, data):
     assert nds("solve", "folder", "--iterations", 1, "--index", 1, "-q").stdout.count("\n") == 1
 
 
+def test_a_folder_of_unlike_instances(nds, stops):
+    (stops / "folder").mkdir()
+    for name, options in {"a": ("--vehicles", 2), "b": (), "c": ("--max-duration", 90)}.items():
+        nds("convert", "stops.csv", f"folder/{name}.json", "--capacity", 5, "--column", "demand=kg", *options)
+    told = nds("info", "folder").stdout
+    assert "problem         2 CVRP, 1 CVRP with duration limit\n" in told
+    assert "vehicles        at most 2 in 1 of 3 instances; the demand takes at least 2\n" in told
+    assert "metric          none (auto: as the file or its format states)\n" in told
+    nds("convert", "folder/b.json", "folder/d.vrp", "--round", "round")
+    told = nds("info", "folder").stdout
+    assert "problem         3 CVRP, 1 CVRP with duration limit\n" in told
+    assert "metric          none, round (auto)\n" in told
+
+
 def test_standard_streams(stops):
     answer = piped("solve", "-", "--capacity", 5, "--column", "demand=kg", "--iterations", 3, "--out", "-", text=STOPS)
     assert answer.exit_code == 0

@@ -62,6 +62,8 @@ def metric_reason(problem: Problem, file: Path, asked: str) -> str:
         return "as stated in the file" if problem.metric is not Metric.NONE else "auto: JSON problems are plain floats"
     if form == "vrp" and conventional_metric(fields_of(problem)) is not problem.metric:
         return "as stated in the file"
+    if form is None and conventional_metric(fields_of(problem)) is not problem.metric:
+        return "auto: as the file or its format states"  # of standard input, a folder, the name of a set
     if problem.distance is not None:
         return "auto: a matrix of whole numbers" if problem.metric.is_integer else "auto: a matrix of plain floats"
     deciding = next((c for c in CONSTRAINTS if c.metric is not None and c.present(problem)), None)

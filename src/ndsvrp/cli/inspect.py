@@ -1,6 +1,7 @@
 """`nds check` and `nds info`: describe a solution and an instance."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -101,14 +102,12 @@ def info_command(
         facts = [("instances", f"{len(instances):,}, {first.name} … {instances[-1].name}")]
     if len(instances) > len(problems):
         facts.append(("described", f"the first {len(problems):,}"))
-    variant = variant_of(first)
-    constraints = ", ".join(sorted(constraint.name for constraint in variant.constraints))
     facts += [
-        ("problem", f"{variant.title} ({constraints})"),
+        ("problem", _variants(problems)),
         ("customers", spread(problem.customers for problem in problems)),
         *(fact for constraint in CONSTRAINTS for fact in constraint.facts(problems)),
-        ("distances", _distances(first)),
-        ("metric", f"{first.metric} ({metric_reason(first, file, round_)})"),
+        ("distances", ", ".join(dict.fromkeys(map(_distances, problems)))),
+        ("metric", _metrics(problems, file, round_)),
         *_box(problems),
     ]
     known = best_known(first) if len(problems) == 1 else None
@@ -116,6 +115,23 @@ def info_command(
         cost = cost_of(known.cost, first.metric)
         facts.append(("best known", f"{cost} (set {known.set}, {known.date}, {known.source})"))
     print_facts(facts)
+
+
+def _variants(problems: Sequence[Problem]) -> str:
+    """Return the variant with its constraints, or how many instances there are of each."""
+    counts = Counter(map(variant_of, problems))
+    if len(counts) > 1:
+        return ", ".join(f"{count:,} {variant.title}" for variant, count in counts.items())
+    (variant,) = counts
+    return f"{variant.title} ({', '.join(sorted(constraint.name for constraint in variant.constraints))})"
+
+
+def _metrics(problems: Sequence[Problem], file: Path, asked: str) -> str:
+    """Return the metric and why it was chosen, or the metrics of a folder."""
+    metrics = dict.fromkeys(str(problem.metric) for problem in problems)
+    if len(metrics) > 1:
+        return f"{', '.join(metrics)} (auto)"
+    return f"{problems[0].metric} ({metric_reason(problems[0], file, asked)})"
 
 
 def _distances(problem: Problem) -> str:

@@ -36,6 +36,8 @@ class Fleet(Constraint):
     def facts(self, problems: Sequence[Problem]) -> Facts:
         limits = [problem.vehicles for problem in problems if problem.vehicles is not None]
         limit = f"at most {spread(limits)}" if limits else "as many as it takes"
+        if 0 < len(limits) < len(problems):
+            limit += f" in {len(limits):,} of {len(problems):,} instances"
         least = [fewest_vehicles(problem) for problem in problems]
         return [("vehicles", f"{limit}; the demand takes at least {spread(least)}" if any(least) else limit)]
 
