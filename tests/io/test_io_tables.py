@@ -174,6 +174,20 @@ def test_columns_that_may_be_meant_for_ours_are_refused(tmp_path, name, ours):
     assert read(path, ignore_fields=[name]).customers == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Demand (kg)", "--column 'demand=demand_(kg)' reads it, --ignore-field 'demand_(kg)' ignores it"),
+        ("pickup [kg]", "--ignore-field 'pickup_[kg]' ignores it"),
+    ],
+)
+def test_hints_can_be_pasted_into_a_shell(tmp_path, name, hint):
+    path = put(tmp_path, f"x,y,{name}\n0,0,\n1,1,2\n")
+    with pytest.raises(InstanceError) as refused:
+        read(path)
+    assert hint in str(refused.value)
+
+
 def test_columns_can_be_ignored(tmp_path):
     path = put(tmp_path, "x,y,lat,lon,pickup\n0,0,52,13,1\n1,1,53,14,1\n")
     assert read(path, ignore_fields=["lat", "lon", "pickup"]).coordinates.tolist() == [[0, 0], [1, 1]]

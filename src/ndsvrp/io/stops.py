@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
+from shlex import quote
 from typing import Any
 
 from ndsvrp.clock import exact_clock, minutes
@@ -151,11 +152,11 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
             continue
         if ours not in COLUMNS:
             if meaning := unsupported(theirs):
-                hint = f"--ignore-field {theirs} ignores it"
+                hint = f"--ignore-field {quote(theirs)} ignores it"
                 raise InstanceError(f"is not supported ({meaning}; {hint})", field=shown(word), line=line)
             parts = theirs.split("_")
             if meant := next((column for part, column in MAY_MEAN.items() if part in parts), None):
-                hint = f"--column {meant}={theirs} reads it, --ignore-field {theirs} ignores it"
+                hint = f"--column {quote(f'{meant}={theirs}')} reads it, --ignore-field {quote(theirs)} ignores it"
                 raise InstanceError(f"may be meant for '{meant}' ({hint})", field=shown(word), line=line)
             unknown.append(shown(word))
             continue
