@@ -304,6 +304,8 @@ def test_help_and_version(nds):
     for command in ((), ("solve",), ("check",), ("info",), ("generate",), ("settings",), ("bench",), ("bench", "run")):
         assert "Usage: nds" in nds(*command, "--help").stdout
     assert "Usage: nds" in nds(code=2).stdout
+    assert "with its value for each solver" in " ".join(nds("settings", "--help").stdout.split())
+    assert ".sol or JSON, or - for standard" in nds("check", "--help").stdout  # all that read_solution reads
 
 
 def test_command_starts_without_heavy_libraries():

@@ -37,7 +37,9 @@ DESCRIBED = 1000  # instances of a set
 @states_data
 def check_command(
     file: InstanceFile,
-    solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="The solution, a .sol file.")],
+    solution: Annotated[
+        Path, typer.Argument(metavar="SOLUTION", help="The solution: .sol or JSON, or - for standard input.")
+    ],
     best: Annotated[
         float | None,
         typer.Option(metavar="COST", help="A cost to give the gap to, instead of the best known one on record."),

@@ -23,7 +23,7 @@ def settings_command(
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of the documentation.")] = False,
 ) -> None:
-    """List every search setting with its value for both solvers; 'nds solve --set NAME=VALUE' changes one."""
+    """List every search setting with its value for each solver; 'nds solve --set NAME=VALUE' changes one."""
     if markdown:
         print(training_page() if training else page(), end="")
         return
