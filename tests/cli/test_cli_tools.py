@@ -170,6 +170,8 @@ def test_bench(nds, data, tmp_path):
     )
     answer = nds(*command)
     assert answer.stderr.startswith("[1/1] cvrp100 0000 sisr: ")
+    lines = nds(*command[:-2], "--seeds", "2,3").stderr.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [f"[{i}/2] cvrp100 0000 sisr seed {i + 1}" for i in (1, 2)]
     assert "sisr" in answer.stdout and "1/1" in answer.stdout
     assert len(rows.read_text().splitlines()) == 1
     nds(*command)

@@ -100,12 +100,15 @@ def run_command(
         times = "3600" if limits else "1" if small else "60"
     spans = [_seconds(word) for word in times.split(",")]
 
+    chosen_seeds = numbers("--seeds", seeds)
+
     def print_row(done: int, total: int, row: dict[str, Any]) -> None:
         left = _left((total - done) * fmean(spans) / jobs) if cluster is None else ""
-        say(f"[{done}/{total}] {_outcome(row)}{left}", error=True)
+        seed = f" seed {row['seed']}" if len(chosen_seeds) > 1 else ""
+        say(f"[{done}/{total}] {row['set']} {row['instance']} {row['solver']}{seed}: {_outcome(row)}{left}", error=True)
 
     rows = run(
-        sets, solvers.split(","), spans, instances, numbers("--seeds", seeds), out, jobs, print_row, request, together,
+        sets, solvers.split(","), spans, instances, chosen_seeds, out, jobs, print_row, request, together,
         ignore_field or (), named, limits, cores, cluster,
     )  # fmt: skip
     _print_lines(make_report(rows).brief())
@@ -293,9 +296,7 @@ def _left(seconds: float) -> str:
 
 def _outcome(row: dict[str, Any]) -> str:
     if "error" in row:
-        outcome = f"failed: {row['error']}"
-    elif "skipped" in row:
-        outcome = f"skipped: {row['skipped']}"
-    else:
-        outcome = f"{number(row['cost'])}" + ("" if row["feasible"] else " infeasible") + f" in {row['seconds']:.1f} s"
-    return f"{row['set']} {row['instance']} {row['solver']}: {outcome}"
+        return f"failed: {row['error']}"
+    if "skipped" in row:
+        return f"skipped: {row['skipped']}"
+    return f"{number(row['cost'])}" + ("" if row["feasible"] else " infeasible") + f" in {row['seconds']:.1f} s"
