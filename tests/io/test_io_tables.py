@@ -353,6 +353,18 @@ def test_json_problem(tmp_path):
             {"customers": [{"x": 1, "y": 2, "demand": 10}]},
             "customers[0].demand: 10 is above the capacity 9 (customer 1, '1')",
         ),
+        (
+            {"customers": [{"x": 1, "y": 2, "window": [9, 5]}]},
+            "customers[0].window: due date 5 is before ready time 9 (customer 1, '1')",
+        ),
+        (
+            {"customers": [{"x": 1, "y": 2, "name": "a"}, {"x": 1, "y": 2, "name": "a"}]},
+            "customers[1].name: 'a' is given to node 1 and to node 2",
+        ),
+        (
+            {"customers": [{"x": 3, "y": 4}], "max_distance": 9},
+            "max_distance: unreachable: 10 there and back, above the limit 9 (customer 1, '1')",
+        ),
     ],
 )  # fmt: skip
 def test_broken_json(tmp_path, change, words):

@@ -54,10 +54,11 @@ def read_problem_json(text: str, metric: Metric | None, name: str, file: str, ad
     try:
         return additions.complete(model, fleet)
     except InstanceError as error:
-        if error.file is not None or error.node is None or error.field in MATRICES:
+        if error.file is not None or error.node is None or error.field in (*MATRICES, *FLEET):
             raise
         where = "depot" if error.node == 0 else f"customers[{error.node - 1}]"
-        raise InstanceError(error.message, field=f"{where}.{error.field}", node=error.node) from None
+        key = {"windows": "window", "names": "name"}.get(error.field or "", error.field)
+        raise InstanceError(error.message, field=f"{where}.{key}", node=error.node) from None
 
 
 def problem_table(problem: Problem) -> dict[str, Any]:
