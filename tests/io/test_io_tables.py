@@ -377,6 +377,8 @@ def test_json_that_is_no_problem(tmp_path):
     assert message(read, path) == f"{path}: is not a problem: no table with 'customers'; accepted: {ACCEPTED}"
     path.write_text('{"customers": ')
     assert message(read, path).startswith(f"{path}: is not JSON (Expecting value: line 1")
+    path.write_text('{"depot": {"x": 0, "y": 0, "x": 9}, "customers": [{"x": 3, "y": 4}]}')
+    assert message(read, path) == f"{path}: 'x' is given twice in one table"
     path.write_text("[" * 100_000)
     assert message(read, path).startswith(f"{path}: is not JSON (maximum recursion depth exceeded")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.files import MAX_BYTES, MAX_SETTINGS, PathLike, read_text
+from ndsvrp.io.tokens import shown
 
 DEEPEST = 32  # tables within tables; those of this package have up to six
 LARGEST = 2**63
@@ -14,7 +15,7 @@ LARGEST = 2**63
 
 def read_json(path: PathLike) -> Any:
     """Return the value in a JSON file."""
-    return _parsed(json.loads, "JSON", read_text(path, MAX_BYTES), str(path))
+    return _parsed(_loads, "JSON", read_text(path, MAX_BYTES), str(path))
 
 
 def read_toml(path: PathLike) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def read_toml(path: PathLike) -> dict[str, Any]:
 
 def parse_json(text: str, file: str | None = None) -> Any:
     """Return the value of a JSON text, or raise InstanceError."""
-    return _parsed(json.loads, "JSON", text, file)
+    return _parsed(_loads, "JSON", text, file)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -34,9 +35,25 @@ def parse_toml(text: str) -> dict[str, Any]:
     return tables
 
 
+def _loads(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_table)
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a table; refuse keys that are given twice, of which `json` would keep the last without a word."""
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in table:
+            raise InstanceError(f"{shown(key)} is given twice in one table")
+        table[key] = value
+    return table
+
+
 def _parsed(parse: Callable[[str], Any], form: str, text: str, file: str | None) -> Any:
     try:
         value = parse(text)
+    except InstanceError as error:
+        raise error if file is None else error.located(file) from None
     except (ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
         raise InstanceError(f"is not {form} ({error})", file=file) from None
     _check(value, file)
