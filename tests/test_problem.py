@@ -336,3 +336,12 @@ def test_a_rounded_length_is_less_than_a_tick_off(length: float, metric: Metric)
     rounded = float(metric.apply(np.array([length]))[0])
     assert abs(rounded - length) < 1.000001 / metric.scale
     assert abs(rounded * metric.scale - round(rounded * metric.scale)) < 1e-5
+
+
+def test_a_problem_prints_in_one_line() -> None:
+    assert repr(make(name="town", vehicles=2)) == (
+        "<Problem 'town': CVRP, 2 customers, capacity 5, at most 2 vehicles, metric none>"
+    )
+    assert repr(make(windows=windows(ANY, ANY), name="a\nb")) == (
+        "<Problem 'a\\nb': VRPTW, 2 customers, capacity 5, metric none>"
+    )

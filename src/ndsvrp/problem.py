@@ -23,7 +23,7 @@ from ndsvrp.text import printable
 LARGEST = 1e150  # of all numbers: their squares and sums are finite
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Problem:
     """A routing problem. Index 0 of every array is the depot, 1 … N are the customers.
 
@@ -121,6 +121,12 @@ class Problem:
 
     def __hash__(self) -> int:
         return hash((self.capacity, self.demand.tobytes()))
+
+    def __repr__(self) -> str:
+        """Return one line; the arrays would fill pages of a notebook."""
+        from ndsvrp.variants import description
+
+        return f"<Problem '{printable(self.name)}': {description(self)}>"
 
     @property
     def customers(self) -> int:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from ndsvrp.constraints import CAPACITY, FLEET, PRIZES, TIME_WINDOWS, Constraint, constraints_of
+from ndsvrp.constraints import CAPACITY, CONSTRAINTS, FLEET, PRIZES, TIME_WINDOWS, Constraint, constraints_of
 from ndsvrp.problem import Problem
+from ndsvrp.text import amount
 
 
 @dataclass(frozen=True)
@@ -42,3 +43,11 @@ def variant_of(problem: Problem) -> Variant:
     )
     others = " and ".join(constraint.name for constraint in present if constraint not in found.constraints)
     return Variant(f"{found.name} with {others}", frozenset(present), found.layout) if others else found
+
+
+def description(problem: Problem) -> str:
+    """Return a problem in words: `CVRP, 105 customers, capacity 600, metric round`."""
+    limits = [summary for constraint in CONSTRAINTS if (summary := constraint.summary(problem))]
+    return ", ".join(
+        [variant_of(problem).title, amount(problem.customers, "customer"), *limits, f"metric {problem.metric}"]
+    )

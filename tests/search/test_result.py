@@ -39,6 +39,12 @@ def town(**changes: Any) -> ndsvrp.Problem:
     return ndsvrp.Problem(**(fields | changes))
 
 
+def test_a_result_is_shown_in_one_line() -> None:
+    """As in a notebook, where the problem and the trace would fill pages."""
+    flat = ndsvrp.Problem(coordinates=[[0, 0], [3, 4], [6, 8]], demand=[0, 2, 3], capacity=5, name="two")
+    assert repr(result_of(flat, (1, 2))) == "<Result of 'two': cost 20, 1 route, seed 7>"
+
+
 def test_summary() -> None:
     problem = ndsvrp.Problem(
         coordinates=[[0, 0], [3, 4], [6, 8], [0, 5]], demand=[0, 2, 3, 4], capacity=5, name="toy", prize=[0, 0, 0, 7],

@@ -13,7 +13,7 @@ from ndsvrp.io.vrp import conventional_metric, fields_of
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 from ndsvrp.text import amount, printable
-from ndsvrp.variants import variant_of
+from ndsvrp.variants import description
 
 
 def console(stderr: bool = False) -> Console:
@@ -72,8 +72,5 @@ def metric_reason(problem: Problem, file: Path, asked: str) -> str:
 
 def headline(problem: Problem, asked: str, instances: int | None = None) -> str:
     """Return one line about a problem, or about a set and its first problem."""
-    words = [variant_of(problem).title, amount(problem.customers, "customer")]
-    words += [summary for constraint in CONSTRAINTS if (summary := constraint.summary(problem))]
-    words.append(f"metric {problem.metric}" + (" (auto)" if asked == "auto" else ""))
     lead = "" if instances is None else f"{amount(instances, 'instance')}, the first is "
-    return f"{lead}{problem.name}: {', '.join(words)}"
+    return f"{lead}{problem.name}: {description(problem)}" + (" (auto)" if asked == "auto" else "")

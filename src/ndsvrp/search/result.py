@@ -14,6 +14,7 @@ from ndsvrp.errors import NdsError, NoSolutionError
 from ndsvrp.problem import Problem
 from ndsvrp.schedule import RouteSchedule, schedule
 from ndsvrp.solution import Solution
+from ndsvrp.text import amount, number, printable
 
 STOPPED = {
     "time": "time limit", "iterations": "iteration limit", "patience": "no better solution for long enough",
@@ -75,7 +76,7 @@ class Progress(_Numbers):
         return Progress, tuple(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The best solution found, checked, and how it was found."""
 
@@ -104,6 +105,11 @@ class Result:
     def schedule(self) -> tuple[RouteSchedule, ...]:
         """Each route with load, distance and duration, and the times of its stops."""
         return schedule(self.problem, self.solution)
+
+    def __repr__(self) -> str:
+        """Return one line; `print` shows the routes."""
+        routes = amount(len(self.solution.routes), "route")
+        return f"<Result of '{printable(self.problem.name)}': cost {number(self.cost)}, {routes}, seed {self.seed}>"
 
     def __str__(self) -> str:
         """Return a summary of at most twenty lines."""
