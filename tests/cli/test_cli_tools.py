@@ -91,6 +91,26 @@ def test_check_names_every_violation(nds, data, tmp_path):
     assert facts(answer)["feasible"] == "no"
 
 
+def test_check_of_a_set(nds, tmp_path):
+    problems, out = ndsvrp.generate("cvrp", 8, count=3, seed=1), tmp_path / "out"
+    ndsvrp.write_set(tmp_path / "set.npz", problems)
+    nds("solve", tmp_path / "set.npz", "--iterations", 1, "--out", out)
+    lines = nds("check", tmp_path / "set.npz", out).stdout.splitlines()
+    costs = [ndsvrp.read_solution(out / f"{i:04d}.sol")[1] for i in range(3)]
+    assert [line.split("  ")[:2] for line in lines[1:4]] == [[f"{i:04d}", f"cost {costs[i]:.4f}"] for i in range(3)]
+    assert lines[4] == "feasible and of the cost that is written: 3 of 3 instances"
+    (out / "0000.sol").unlink()
+    (out / "0001.sol").write_text("Route #1: 1 2 3 4 5 6 7\nCost: 1\n")
+    lines = nds("check", tmp_path / "set.npz", out, code=3).stdout.splitlines()
+    assert lines[1] == "0000  no solution: 0000.sol is missing"
+    assert lines[2].endswith(
+        "  1 route  1 is written, which is wrong  infeasible: 1 required customer is not served: 8"
+    )
+    assert lines[4] == "feasible and of the cost that is written: 1 of 3 instances"
+    assert "--best is for one instance" in nds("check", tmp_path / "set.npz", out, "--best", 3, code=2).stderr
+    assert "0000.sol: no such file" in nds("check", tmp_path / "set.npz", out / "0000.sol", "--index", 0, code=2).stderr
+
+
 def test_info(nds, data):
     told = facts(nds("info", data / "lib/Solomon/C101.txt"))
     assert told["problem"] == "VRPTW (capacity, time windows)"
@@ -307,7 +327,7 @@ def test_help_and_version(nds):
         assert "Usage: nds" in nds(*command, "--help").stdout
     assert "Usage: nds" in nds(code=2).stdout
     assert "with its value for each solver" in " ".join(nds("settings", "--help").stdout.split())
-    assert ".sol or JSON, or - for standard" in nds("check", "--help").stdout  # all that read_solution reads
+    assert ".sol or JSON, - for standard" in nds("check", "--help").stdout  # all that read_solution reads
 
 
 def test_command_starts_without_heavy_libraries():

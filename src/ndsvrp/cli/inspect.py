@@ -21,14 +21,17 @@ from ndsvrp.cli.options import (
     Stated,
     states_data,
 )  # fmt: skip
+from ndsvrp.cli.outputs import Folder, names_of
 from ndsvrp.constraints import CONSTRAINTS
 from ndsvrp.constraints.base import Facts
 from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set, read_solution
+from ndsvrp.io.files import exists
+from ndsvrp.io.folders import is_folder
 from ndsvrp.io.problem_json import is_on_the_sphere
 from ndsvrp.io.sol import matches_cost
 from ndsvrp.problem import Problem
-from ndsvrp.text import number, spread
+from ndsvrp.text import amount, number, spread
 from ndsvrp.variants import variant_of
 
 DESCRIBED = 1000  # instances of a set
@@ -38,7 +41,11 @@ DESCRIBED = 1000  # instances of a set
 def check_command(
     file: InstanceFile,
     solution: Annotated[
-        Path, typer.Argument(metavar="SOLUTION", help="The solution: .sol or JSON, or - for standard input.")
+        Path,
+        typer.Argument(
+            metavar="SOLUTION",
+            help="The solution: .sol or JSON, - for standard input, or for a set the folder of its solutions.",
+        ),
     ],
     best: Annotated[
         float | None,
@@ -51,10 +58,19 @@ def check_command(
 ) -> None:
     """Check a solution: its cost, everything it violates, the gap to the best known cost.
 
+    With the folder that 'nds solve --out' wrote for a set, check the solution of every instance, in a line each.
     Exit codes: 0 feasible and of the cost that is written, 2 bad input, 3 infeasible or of another cost.
     """
     if best is not None and not 0 < best < math.inf:
         raise NdsError(f"--best: {best:g} is not a cost to compare with")
+    if index is None and is_folder(solution) and (file.suffix.lower() == ".npz" or is_folder(file)):
+        if best is not None:
+            raise NdsError("--best is for one instance: choose one of the set by --index")
+        problems = read_set(file, round_, ignore_fields=ignore_field or (), **stated)
+        say(headline(problems[0], round_, len(problems)))
+        if not _check_set(problems, Folder(solution, names=names_of(file))):
+            raise typer.Exit(3)
+        return
     problem = read(file, round_, index, ignore_fields=ignore_field or (), **stated)
     routes, written = read_solution(solution)
     report = check(problem, routes)
@@ -81,6 +97,32 @@ def check_command(
     print_facts(facts)
     if not (report.feasible and agrees):
         raise typer.Exit(3)
+
+
+def _check_set(problems: Sequence[Problem], solutions: Folder) -> bool:
+    """Print a line for the solution of each instance. Return whether all are there and right."""
+    assert solutions.folder is not None
+    right = 0
+    for index, problem in enumerate(problems):
+        path = solutions.folder / f"{solutions.name(index)}.sol"
+        if not exists(path):
+            say(f"{path.stem}  no solution: {path.name} is missing")
+            continue
+        routes, written = read_solution(path)
+        report = check(problem, routes)
+        words = [f"cost {cost_of(report.cost, problem.metric)}", amount(len(routes.routes), "route")]
+        agrees = written is None or matches_cost(written, report.cost, problem.metric)
+        if not agrees and written is not None:
+            words.append(f"{number(written)} is written, which is wrong")
+        known = best_known(problem)
+        if known is not None and report.feasible:
+            words.append(f"gap {known.gap(report.cost):+.2f} %")
+        if report.violations:
+            words.append(f"infeasible: {report.violations[0]}")
+        right += agrees and report.feasible
+        say(f"{path.stem}  {'  '.join(words)}")
+    say(f"feasible and of the cost that is written: {right:,} of {amount(len(problems), 'instance')}")
+    return right == len(problems)
 
 
 @states_data

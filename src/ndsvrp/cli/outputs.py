@@ -12,6 +12,7 @@ from ndsvrp.cli.formatting import plain_number
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io import write_result, write_solution
 from ndsvrp.io.files import check_writable, exists, is_standard, write_atomic
+from ndsvrp.io.folders import instance_files, is_folder
 from ndsvrp.io.geojson import require_degrees
 from ndsvrp.io.result import describe, json_bytes
 from ndsvrp.io.save import FILES, PICTURES, check_ending, save
@@ -20,6 +21,11 @@ from ndsvrp.search.result import Result
 
 SUMMARY = ("instance", "cost", "distance", "lost_prizes", "routes", "unserved",
            "seconds", "iterations", "solutions", "seed", "stopped")  # fmt: skip
+
+
+def names_of(instances: Path) -> tuple[str, ...]:
+    """Return the names of the files in a folder of instances; a set has none."""
+    return tuple(path.stem for path in instance_files(instances)) if is_folder(instances) else ()
 
 
 def check_paths(instance: Path, *outputs: Path | None) -> None:

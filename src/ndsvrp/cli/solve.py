@@ -25,7 +25,7 @@ from ndsvrp.cli.options import (
     request_option,
     states_data,
 )  # fmt: skip
-from ndsvrp.cli.outputs import Files, Folder
+from ndsvrp.cli.outputs import Files, Folder, names_of
 from ndsvrp.cli.progress import Shown, Watch, watch
 from ndsvrp.cli.serve import keep_open, page_of
 from ndsvrp.cli.solve_set import SetOutput
@@ -36,7 +36,7 @@ from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.environment import usable_cores
 from ndsvrp.io.files import is_standard
-from ndsvrp.io.folders import instance_files, is_folder
+from ndsvrp.io.folders import is_folder
 from ndsvrp.models import Model
 from ndsvrp.problem import Problem
 from ndsvrp.search.control import Callback
@@ -147,11 +147,11 @@ def solve_command(
                 if given is not None:
                     raise NdsError(f"{name} is for one instance: choose one of the set by --index")
             problems = read_set(file, round_, ignore_fields=ignore_field or (), **stated)
-            names = tuple(path.stem for path in instance_files(file)) if is_folder(file) else ()
+            folder = Folder(out, json, names_of(file))
             if cluster is None:
-                _solve_set(opened, task, problems, Folder(out, json, names), together)
+                _solve_set(opened, task, problems, folder, together)
             else:
-                _solve_on_cluster(request, task, problems, Folder(out, json, names), together)
+                _solve_on_cluster(request, task, problems, folder, together)
         elif cluster is not None:
             raise NdsError("--cluster is for the instances of a set")
         elif together > 1:
