@@ -274,6 +274,8 @@ def test_key_takes_the_processor_from_the_hardware() -> None:
     [
         ({"solvers": ["fast"]}, "no solver 'fast'; there are auto, hybrid, sisr, nds, pyvrp, hgs"),
         ({"solvers": ["fakes:NOBODY"]}, "solver 'fakes:NOBODY' cannot be loaded"),
+        ({"solvers": ["math:sqrt"]}, "'math:sqrt' is not a solver: lacks version, refuses "),
+        ({"solvers": ["ndsvrp.bench.pyvrp_adapter:PyVRP"]}, "is not a solver: is a class, an object of it is needed"),
         ({"times": [1, 0]}, "time: 0 is not a number of seconds"),
         ({"seeds": [1, -1]}, "seed: -1 is below 0"),
         ({"jobs": 0}, "jobs: 0 is not within 1-"),

@@ -151,6 +151,10 @@ def find_solver(name: str, request: Request = DEFAULT, iterations: int | None = 
         solver: BenchmarkSolver = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InstanceError(f"solver '{name}' cannot be loaded: {error}", field="solvers") from None
+    lacks = [part for part in ("version", "refuses", "__call__") if not callable(getattr(solver, part, None))]
+    if lacks or isinstance(solver, type):
+        what = f"lacks {', '.join(lacks)}" if lacks else "is a class, an object of it is needed"
+        raise InstanceError(f"'{name}' is not a solver: {what} (ndsvrp.bench.solvers.BenchmarkSolver)", field="solvers")
     if isinstance(solver, OwnSolver):
         return OwnSolver(replace(request, solver=solver.request.solver), iterations)
     return solver
