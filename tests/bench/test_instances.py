@@ -43,9 +43,9 @@ def test_npz_set(small_set: Path) -> None:
 def test_folder_and_pattern_in_natural_order(tmp_path: Path) -> None:
     folder = tmp_path / "X"
     folder.mkdir()
-    for name in ("X-n1001.vrp", "X-n106.vrp", "C1.txt", "X-n106.sol", "notes.md"):
+    for name in ("X-n1001.vrp", "X-n106.vrp", "C1.txt", "town.json", "X-n106.sol", "notes.md"):
         (folder / name).write_text("")
-    assert [case.name for case in find_cases(folder)] == ["C1", "X-n106", "X-n1001"]
+    assert [case.name for case in find_cases(folder)] == ["C1", "X-n106", "X-n1001", "town"]
     assert [case.name for case in find_cases(f"{folder}/X*")] == ["X-n106", "X-n1001"]
     assert [case.set for case in find_cases(folder / "C1.txt")] == ["X"]
 

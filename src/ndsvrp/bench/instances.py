@@ -15,7 +15,7 @@ from ndsvrp.io.files import check_name, exists, read_bytes
 from ndsvrp.io.folders import in_order
 from ndsvrp.problem import Problem
 
-SUFFIXES = (".vrp", ".txt")
+SUFFIXES = (".vrp", ".txt", ".json")  # a table of stops does not state its fleet
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ def _cases(path: Path, instances: str | None, ignore_fields: Sequence[str]) -> l
         raise InstanceError(f"cannot be read ({error})", file=str(path)) from None
     files = in_order(found, SUFFIXES)
     if not files:
-        kinds = " or ".join(SUFFIXES)
-        raise InstanceError(f"no .npz set, no folder and no pattern that finds {kinds} files", file=str(path))
+        kinds = ", ".join(SUFFIXES)
+        raise InstanceError(f"no .npz set, no folder and no pattern that finds instances ({kinds})", file=str(path))
     names = [file.stem for file in files]
     folder = Path(os.path.realpath(files[0])).parent.name
     return [
