@@ -287,6 +287,14 @@ def test_bad_requests(small_set: Path, changes: dict[str, Any], message: str) ->
         run([small_set], **{"solvers": ["fakes:STAR"], "times": [1]} | changes)
 
 
+def test_what_is_given_twice_runs_once(small_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pool, "call", lambda self, task, limit: [FOUND])
+    rows = run([small_set], ["fakes:STAR", "fakes:CHOOSY", "fakes:STAR"], [1, 1.0], "0", [3, 3])
+    assert [(row["solver"], row["seed"], row["budget"]) for row in rows] == [
+        ("fakes:STAR", 3, 1.0), ("fakes:CHOOSY", 3, 1.0),
+    ]  # fmt: skip
+
+
 def test_several_sets_seeds_and_times(small_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run for each combination; solvers take turns on each instance, seed and time."""
     tasks: list[Any] = []

@@ -61,7 +61,7 @@ def run(
     _refuse(times, seeds, jobs, request, cluster)
     with _opened(cluster, jobs, cores) as runs:
         entries = _entries(solvers, request, together, presets, iterations, cores, is_local=cluster is None)
-        wanted = [{"seed": seed, "budget": float(time)} for seed in seeds for time in times]
+        wanted = [{"seed": seed, "budget": float(time)} for seed, time in dict.fromkeys(product(seeds, times))]
         tasks = [task for path in sets for task in _tasks(find_cases(path, instances, ignore_fields), entries, wanted)]
         present = {key(row): row for row in read_rows(out)} if out is not None else {}  # the last row of every run
         rows = {i: old for i, task in enumerate(tasks) if (old := _present(task, runs.places(task.entry), present))}
@@ -169,7 +169,7 @@ def _entries(
     of_gpu: Row = {"hardware": same["hardware"] | {"gpu": Device().name}} if on_gpu and is_local else {}
     size = together * max(1, IN_A_PROCESS // together) if on_gpu else together
     entries: list[Entry] = []
-    for name in solvers:
+    for name in dict.fromkeys(solvers):
         solver = find_solver(name)
         facts: Row = {"solver_version": version_of(name, solver), "threads": cores, **same}
         if not isinstance(solver, OwnSolver):
