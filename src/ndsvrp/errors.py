@@ -112,6 +112,16 @@ class CallbackError(NdsError):
         first = results[0]
         self.result: Result | None = first.result if isinstance(first, NoSolutionError) else first
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _callback_error, (str(self), self.results)  # a pool of processes waits forever for what it cannot read
+
+
+def _callback_error(message: str, results: list[Result | NoSolutionError]) -> CallbackError:
+    """Return a CallbackError from another process, without its cause."""
+    error = CallbackError(None, results)
+    error.args = (message,)
+    return error
+
 
 class ClusterError(NdsError):
     """A cluster cannot be used: no connection, no node with what a search needs, another version of this package."""

@@ -95,6 +95,8 @@ def test_an_exception_carries_the_best_solution(problem: Problem, which: str) ->
     result = caught.value.result
     assert result is not None and (result.stopped, result.iterations) == ("error", 2)
     assert result.report.feasible and result.cost == pytest.approx(result.trace[-1].cost, rel=1e-6)
+    again = pickle.loads(pickle.dumps(caught.value))  # as a pool of processes does
+    assert (str(again), again.result.cost, len(again.results)) == (told, result.cost, 1)
 
 
 def test_an_exception_in_a_set_keeps_the_results_before_it() -> None:
