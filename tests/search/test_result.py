@@ -94,11 +94,12 @@ def test_schedule_in_json() -> None:
 
 
 def test_dataframe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=lambda rows: ("frame", rows)))
-    kind, rows = result_of(town(windows=None), (1, 2), (3,)).to_dataframe()
-    assert kind == "frame" and len(rows) == 7
-    assert list(rows[0])[:7] == ["route", "position", "node", "name", "lon", "lat", "demand"]
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=lambda rows, columns: (columns, rows)))
+    columns, rows = result_of(town(windows=None), (1, 2), (3,)).to_dataframe()
+    assert columns[:7] == ["route", "position", "node", "name", "lon", "lat", "demand"]
+    assert len(rows) == 7 and all(list(row) == columns for row in rows)
     assert (rows[5]["route"], rows[5]["name"], rows[5]["lat"], rows[5]["slack"]) == (2, "Köln", 50.94, inf)
+    assert result_of(town()).to_dataframe() == (columns, [])  # nobody is served
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(NdsError, match=r"to_dataframe needs pandas \(pip install pandas\)"):
         result_of(town(), (1, 2)).to_dataframe()
@@ -117,6 +118,12 @@ def test_geojson() -> None:
     plane = ndsvrp.Problem(coordinates=[[0, 0], [1, 1]], demand=[0, 1], capacity=1, name="flat")
     with pytest.raises(NdsError, match="'flat' has coordinates in a plane; GeoJSON needs latitude and longitude"):
         result_of(plane, (1,)).to_geojson()
+
+
+def test_a_table_without_routes_has_its_columns(tmp_path: Any) -> None:
+    result_of(town(prize=[0, 1, 1, 1])).save(tmp_path / "a.csv")
+    text = "route,position,node,name,lon,lat,demand,arrival,wait,start,departure,slack\n"
+    assert (tmp_path / "a.csv").read_text() == text
 
 
 def test_save_goes_by_the_ending(tmp_path: Any) -> None:

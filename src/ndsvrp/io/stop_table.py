@@ -10,22 +10,28 @@ from typing import TYPE_CHECKING, Any
 from ndsvrp.errors import NdsError
 
 if TYPE_CHECKING:
+    from ndsvrp.problem import Problem
     from ndsvrp.search.result import Result
+
+TIMES = ("arrival", "wait", "start", "departure", "slack")
 
 
 def stop_rows(result: Result) -> list[dict[str, Any]]:
     """Return a row per stop of each route, the depot at both ends included; unserved customers have no row."""
-    problem, rows = result.problem, []
-    names = ("lon", "lat") if problem.geographic else ("x", "y")
+    problem, names, rows = result.problem, columns(result.problem), []
     for route in result.schedule:
         for position, stop in enumerate(route.stops):
-            row: dict[str, Any] = {"route": route.number, "position": position, "node": stop.node, "name": stop.name}
-            if problem.coordinates is not None:
-                row |= dict(zip(names, problem.coordinates[stop.node].tolist(), strict=True))
-            row["demand"] = float(problem.demand[stop.node])
-            row |= {name: getattr(stop, name) for name in ("arrival", "wait", "start", "departure", "slack")}
-            rows.append(row)
+            point = [] if problem.coordinates is None else problem.coordinates[stop.node].tolist()
+            times = [getattr(stop, name) for name in TIMES]
+            values = [route.number, position, stop.node, stop.name, *point, float(problem.demand[stop.node]), *times]
+            rows.append(dict(zip(names, values, strict=True)))
     return rows
+
+
+def columns(problem: Problem) -> list[str]:
+    """Return the names of the columns, which a result without routes has, too."""
+    point = [] if problem.coordinates is None else ["lon", "lat"] if problem.geographic else ["x", "y"]
+    return ["route", "position", "node", "name", *point, "demand", *TIMES]
 
 
 def to_dataframe(result: Result) -> Any:
@@ -34,15 +40,14 @@ def to_dataframe(result: Result) -> Any:
         import pandas
     except ImportError:
         raise NdsError("to_dataframe needs pandas (pip install pandas)") from None
-    return pandas.DataFrame(stop_rows(result))
+    return pandas.DataFrame(stop_rows(result), columns=columns(result.problem))
 
 
 def to_csv(result: Result) -> bytes:
     """Return the rows as CSV; an infinite slack is empty."""
-    rows = stop_rows(result)
     buffer = io.StringIO()
-    table = csv.DictWriter(buffer, list(rows[0]) if rows else ["route"], lineterminator="\n")
+    table = csv.DictWriter(buffer, columns(result.problem), lineterminator="\n")
     table.writeheader()
-    for row in rows:
+    for row in stop_rows(result):
         table.writerow({name: "" if value == math.inf else value for name, value in row.items()})
     return buffer.getvalue().encode(errors="backslashreplace")
