@@ -87,7 +87,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "vehicles in words": ({"vehicles": "two"}, "vehicles: 'two' is not a number of vehicles"),
     "one name": ({"names": "abc"}, "names: must be a list of text, got str"),
     "too few names": ({"names": ["d", "a"]}, "names: has 2 entries, expected 3 (the depot first)"),
-    "a number as a name": ({"names": ["d", "a", 3]}, "names: 3 is not a name (node 2)"),
+    "a number as a name": ({"names": ["d", "a", 3]}, "names: 3 is not text, as a name must be (node 2)"),
     "blank name": ({"names": ["d", " ", "b"]}, "names: ' ' is not a name (node 1)"),
     "name twice": ({"names": ["d", "a", "a"]}, "names: 'a' is given to node 1 and to node 2"),
     "named customer": (

@@ -364,7 +364,9 @@ def _names(names: Any, nodes: int) -> tuple[str, ...]:
     if len(names) != nodes:
         raise InstanceError(f"has {len(names)} entries, expected {nodes} (the depot first)", field="names")
     for node, name in enumerate(names):
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(name, str):  # numbers of a data frame, say
+            raise InstanceError(f"{name!r} is not text, as a name must be (node {node})", field="names", node=node)
+        if not name.strip():
             raise InstanceError(f"{name!r} is not a name (node {node})", field="names", node=node)
         if name in first:
             what = f"'{printable(name)}' is given to node {first[name]} and to node {node}"
