@@ -93,7 +93,7 @@ def read_set(
 def _instances(
     path: PathLike, metric: Metric | None, ignore: tuple[str, ...], additions: Additions
 ) -> Sequence[Problem]:
-    """Return the instances of a file or folder; those of a folder are read when they are asked for."""
+    """Return the instances of a file or folder."""
     check_name(path)
     if is_folder(path) and Path(path).suffix.lower() not in ENDINGS:
         return [_one(file, read_bytes(file), metric, ignore, additions) for file in instance_files(path)]
