@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ndsvrp.errors import NdsError
-from ndsvrp.io.files import refused
+from ndsvrp.io.files import read_bytes, refused
 from ndsvrp.io.result import plain
 
 LOG = "log.jsonl"
@@ -20,6 +20,8 @@ class Log:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._stream = (folder / LOG).open("a", encoding="utf-8")
+            if read_bytes(folder / LOG, may_be_empty=True, last=1) not in (b"", b"\n"):
+                self._stream.write("\n")  # a killed run left an incomplete row: the next one begins on its own line
         except OSError as error:
             raise NdsError(f"{folder}: cannot be written ({error.strerror})") from None
         self._board = _tensorboard(folder)
