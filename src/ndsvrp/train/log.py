@@ -19,8 +19,9 @@ class Log:
     def __init__(self, folder: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._stream = (folder / LOG).open("a", encoding="utf-8")
-            if read_bytes(folder / LOG, may_be_empty=True, last=1) not in (b"", b"\n"):
+            file = folder / LOG
+            self._stream = file.open("a", encoding="utf-8")
+            if file.is_file() and read_bytes(file, may_be_empty=True, last=1) not in (b"", b"\n"):
                 self._stream.write("\n")  # a killed run left an incomplete row: the next one begins on its own line
         except OSError as error:
             raise NdsError(f"{folder}: cannot be written ({error.strerror})") from None
