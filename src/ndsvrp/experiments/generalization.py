@@ -1,5 +1,8 @@
 """Policies on instances that differ from those of their training: other distributions, other sizes."""
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 from ndsvrp.experiments import published
 from ndsvrp.experiments.context import Context, Findings
 from ndsvrp.experiments.main_table import FIRST
@@ -9,6 +12,9 @@ from ndsvrp.experiments.sets import DISTRIBUTIONS, distribution_cases, test_case
 from ndsvrp.experiments.summaries import Line, cost_table, summarise
 from ndsvrp.experiments.trainings import MIXED, Training, reference, trained
 from ndsvrp.plot.panels import Dot, DotPanel, plot_dot_panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OTHERS = (100, 1000, 2000)  #: sizes that a policy for 500 customers is tested on
 ID, OOD = "NDS (ID)", "NDS (OOD)"
@@ -52,15 +58,20 @@ def _findings(context: Context, lines: list[Line], columns: dict[str, str], firs
     if short is not None:
         notes.append(f"Policies are {short.note}")
     table = cost_table(context.name, lines, columns, first, notes)
+    theirs = published.table(context.name)
+    figure = picture(context.name, lines, columns, first)
+    return Findings([table, *([theirs] if theirs else [])], {"": figure})
+
+
+def picture(experiment: str, lines: Sequence[Line], columns: Mapping[str, str], first: Mapping[str, str]) -> "Figure":
+    """Draw a panel per set; `columns` maps sets to columns of the paper's table, `first` to the references."""
     panels = [
         DotPanel(name, [
             Dot(line.series, line.difference or 0.0, line.error,
-                published.difference(context.name, column, line.series, first[name]))
+                published.difference(experiment, column, line.series, first[name]))
             for line in lines if line.set == name
         ])
         for name, column in columns.items()
     ]  # fmt: skip
     names = " or ".join(dict.fromkeys(first.values()))
-    figure = plot_dot_panels(panels, x_label=f"difference to {names}, %", columns=2 if len(panels) == 4 else 3)
-    theirs = published.table(context.name)
-    return Findings([table, *([theirs] if theirs else [])], {"": figure})
+    return plot_dot_panels(panels, x_label=f"difference to {names}, %", columns=2 if len(panels) == 4 else 3)

@@ -1,14 +1,20 @@
 """The paper's main table: NDS beside HGS or PyVRP and SISRs on its twelve test sets."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from ndsvrp.bench.report import make_report
 from ndsvrp.bench.report import tables as report_tables
 from ndsvrp.experiments.context import BASELINES, Context, Findings
 from ndsvrp.experiments.scales import PROBLEMS, SECONDS
 from ndsvrp.experiments.searches import Limit, Series, baselines, reference_of, search
 from ndsvrp.experiments.sets import test_cases
-from ndsvrp.experiments.summaries import cost_table, summarise
+from ndsvrp.experiments.summaries import Line, cost_table, summarise
 from ndsvrp.experiments.trainings import policy
 from ndsvrp.plot.panels import Dot, DotPanel, plot_dot_panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FIRST = {"cvrp": "hgs", "vrptw": "pyvrp", "pcvrp": "pyvrp"}  #: the solver that gaps are to
 OURS = "NDS"
@@ -39,13 +45,14 @@ def main_table(context: Context) -> Findings:
     table = cost_table(context.name, lines, {}, reference, notes)
     entries = make_report([row | {"solver": row["series"]} for row in rows]).entries
     beside = [report_tables.main_table(entries)] if entries else []
+    return Findings([table, *beside], {"": picture(lines, list(reference))})
+
+
+def picture(lines: Sequence[Line], sets: Sequence[str]) -> "Figure":
+    """Draw a panel per set; the sets of a problem are a row."""
     panels = [
         DotPanel(name, [Dot(line.series, line.difference or 0.0, line.error) for line in lines if line.set == name])
-        for name in reference
+        for name in sets
     ]
-    figure = plot_dot_panels(
-        panels,
-        x_label="difference to HGS or PyVRP, %",
-        columns=len(scale.table_sizes) if len(panels) > len(PROBLEMS) else len(PROBLEMS),
-    )
-    return Findings([table, *beside], {"": figure})
+    columns = len(sets) // len(PROBLEMS) if len(sets) > len(PROBLEMS) else len(PROBLEMS)
+    return plot_dot_panels(panels, x_label="difference to HGS or PyVRP, %", columns=columns)

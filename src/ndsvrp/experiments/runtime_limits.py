@@ -1,5 +1,8 @@
 """NDS and SISRs under several time limits (section 5.3 and its appendix)."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from ndsvrp.experiments.context import Context, Findings
 from ndsvrp.experiments.scales import PROBLEMS
 from ndsvrp.experiments.searches import Limit, Series, baselines, reference_of, search
@@ -8,8 +11,12 @@ from ndsvrp.experiments.summaries import Line, cost_table, summarise
 from ndsvrp.experiments.trainings import policy
 from ndsvrp.plot.lines import PlotLine
 from ndsvrp.plot.panels import LinePanel, plot_line_panels
+from ndsvrp.plot.style import solver_colours
 
-COLOURS = {"NDS": 0, "SISRs": 1}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SERIES = ("NDS", "SISRs")
 
 
 def augmentations(problem: str, size: int, seconds: float) -> int | None:
@@ -47,16 +54,19 @@ def runtime_limits(context: Context) -> Findings:
         "up to 240 s and 256 at 960 s",
     ]
     table = cost_table(context.name, lines, {}, reference, notes)
-    panels = [
-        LinePanel(name, [_line([each for each in lines if each.set == name], series) for series in COLOURS])
-        for name in reference
-    ]
-    figure = plot_line_panels(
-        panels, x_label="seconds", y_label="difference, %", log_x=True, columns=len(scale.sizes(*scale.limits))
-    )
-    return Findings([table], {"": figure})
+    return Findings([table], {"": picture(lines, list(reference))})
 
 
-def _line(lines: list[Line], series: str) -> PlotLine:
-    points = sorted((line.limit or 0.0, line.difference or 0.0) for line in lines if line.series == series)
-    return PlotLine(series, [x for x, _ in points], [y for _, y in points], COLOURS[series])
+def picture(lines: Sequence[Line], sets: Sequence[str]) -> "Figure":
+    """Draw a panel per set; the sets of a problem are a row."""
+    colours = solver_colours(SERIES)
+    panels = []
+    for name in sets:
+        drawn = []
+        for series in SERIES:
+            of_series = [line for line in lines if (line.set, line.series) == (name, series)]
+            points = sorted((line.limit or 0.0, line.difference or 0.0) for line in of_series)
+            drawn.append(PlotLine(series, [x for x, _ in points], [y for _, y in points], colours[series]))
+        panels.append(LinePanel(name, drawn))
+    columns = len(sets) // len(PROBLEMS)
+    return plot_line_panels(panels, x_label="seconds", y_label="difference, %", log_x=True, columns=columns)

@@ -72,7 +72,8 @@ def solver_colours(names: Sequence[str]) -> dict[str, Colour]:
     others = iter(palette(len(unique)).tolist())
     taken: dict[str, int] = {}
     colours: dict[str, Colour] = {}
-    for name in sorted(unique, key=lambda name: plain[name] != families[name]):  # the plain name has the plain colour
+    # By name, in whatever order they are given; the plain name has the plain colour.
+    for name in sorted(unique, key=lambda name: (plain[name] != families[name], plain[name])):
         family = families[name]
         if family in SOLVERS:
             shade = taken[family] = taken.get(family, -1) + 1
