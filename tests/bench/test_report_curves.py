@@ -17,11 +17,12 @@ TRACED = [
     row("b", "q", 200.0, trace=[[4.0, 208.0], [40.0, 200.0]]),
     row("c", "p", 105.0),  # tells no trace
 ]
+AB = TRACED[:-1]
 
 
 def test_curves() -> None:
     """The best costs are 100 and 200; a curve begins when both instances have a solution."""
-    a, b = make_report(TRACED).curves
+    a, b = make_report(AB).curves
     assert (a.set, a.budget, a.solver, a.instances) == ("X", 60, "a", 2)
     assert a.seconds[0] == pytest.approx(2) and a.seconds[-1] == pytest.approx(60)
     assert b.seconds[0] == pytest.approx(4)
@@ -34,8 +35,8 @@ def test_curves() -> None:
 
 def test_curves_are_over_common_instances_and_all_seeds() -> None:
     more = [row("a", "r", 50.0, trace=[[1.0, 50.0]]), row("a", "p", 98.0, seed=2, trace=[[1.0, 98.0]])]
-    a, _ = make_report(TRACED + more).curves
-    assert a.instances == 2
+    a, b = make_report(AB + more).curves
+    assert (a.instances, a.solved, b.instances, b.solved) == (2, 3, 2, 2)
     assert a.gaps[-1] == pytest.approx(((100 * 2 / 98 + 0) / 2 + 1) / 2)  # the best of p is now 98
 
 
@@ -44,10 +45,14 @@ def test_a_solver_without_traces_has_a_point_for_each_limit() -> None:
         row("h", name, cost, budget=budget)
         for name, cost, budget in (("p", 102.0, 30), ("q", 210.0, 30), ("p", 101.0, 60), ("q", 202.0, 60))
     ]
-    *_, h = make_report(TRACED + points).curves
+    a, b, h = make_report(AB + points).curves
     assert (h.solver, h.budget, h.instances, h.seconds) == ("h", 60, 2, (30, 60))
     assert h.gaps == (pytest.approx((2 + 5) / 2), pytest.approx((1 + 1) / 2))
-    assert [curve.solver for curve in make_report(TRACED + points[2:]).curves] == ["a", "b"]  # one point is no curve
+    assert (a.traced, b.traced, h.traced) == (True, True, False)
+    *_, h = make_report(AB + points[2:]).curves
+    assert (h.seconds, h.gaps) == ((60,), (pytest.approx((1 + 1) / 2),))
+    a, _, c = make_report(TRACED).curves  # c solved one of the two
+    assert (a.instances, a.solved, c.instances, c.gaps) == (1, 2, 1, (pytest.approx(5),))
 
 
 def test_primal_integrals() -> None:
@@ -79,8 +84,11 @@ def test_profiles() -> None:
 
 
 def test_profiles_are_over_instances_that_all_tried() -> None:
-    a, b = make_report([*ROWS, row("a", "r", 1.0)]).profiles
-    assert len(a.gaps) == len(b.gaps) == 2
+    report = make_report([*ROWS, row("a", "r", 1.0)])
+    a, b = report.profiles
+    assert len(a.gaps) == len(b.gaps) == 2 and (a.tried, b.tried) == (3, 2)
+    table = next(table for table in report.tables if table.title.startswith("Share"))
+    assert table.notes[1] == "Solvers tried different instances; here are those that all tried: X 2 of up to 3"
     assert make_report([row("a", "p", 1.0), row("b", "q", 1.0)]).profiles == []
     assert make_report([row("a", "p", 1.0)]).profiles == [], "one solver has no rival"
 
@@ -94,6 +102,7 @@ def test_gaps_against_sizes() -> None:
     ]  # fmt: skip
     (line,) = make_report(rows).sizes
     assert (line.family, line.solver, line.sizes, line.gaps) == ("cvrp", "a", (100, 500), (2, 5))
+    assert line.limits == ("5 s", "60 s")
 
 
 def test_random_rows_recomputed() -> None:
@@ -140,7 +149,7 @@ def test_random_rows_recomputed() -> None:
 
 def test_series_that_end_by_iterations() -> None:
     """Their curves end with the longest run, and a time limit that they do not use has no integral."""
-    how = {"settings": {"stopped": "iterations"}, "budget": 3600.0}
+    how = {"settings": {"stopped": "iterations", "iterations": 2000}, "budget": 3600.0}
     rows = [
         row("a", "p", 100.0, trace=[[0.1, 110.0], [0.4, 100.0]], **how) | {"seconds": 0.5},
         row("a", "q", 200.0, trace=[[0.1, 200.0]], **how) | {"seconds": 0.8},
@@ -151,6 +160,12 @@ def test_series_that_end_by_iterations() -> None:
     assert (curve.seconds[0], curve.seconds[-1]) == (pytest.approx(0.1), pytest.approx(0.8))
     assert (curve.gaps[0], curve.gaps[-1]) == (pytest.approx(5), 0)
     assert report.integrals == []
+    assert report.tables[0].rows[0][:3] == ("X", "2,000 iterations", "a")
+    assert [each.iterations for each in make_report([*rows, row("b", "p", 101.0)]).lines] == [None, 2000]
+    (pair,) = make_report([row("b", "p", 101.0), *rows], "a").comparisons
+    assert (pair.iterations, pair.baseline_iterations) == (None, 2000)
+    changed = [rows[0], rows[1] | {"settings": {"stopped": "time", "iterations": 900}}]
+    assert make_report(changed).lines[0].iterations is None, "one run ended by its time"
 
 
 def test_a_best_cost_of_zero() -> None:

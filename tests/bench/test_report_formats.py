@@ -138,11 +138,24 @@ def test_a_solver_has_one_colour_in_all_pictures(monkeypatch: pytest.MonkeyPatch
     make_report([*rows, row("b", "big", 1.0, customers=200)]).text(".html")
     curves, shares, sizes = drawn.values()
     first, a, b, c = solver_colours(["first", "a", "b", "c"]).values()
-    assert {line.label: (line.colour, line.dash) for line in curves} == {"a, 60 s": (a, 0), "b, 60 s": (b, 0)}
+    assert {line.label: (line.colour, line.points) for line in curves} == {
+        "first, 60 s": (first, True), "a, 60 s": (a, False), "b, 60 s": (b, False), "b, 6 s": (b, True),
+        "c, 60 s": (c, True),
+    }  # fmt: skip
     assert {line.label: (line.colour, line.dash) for line in shares} == {
         "first, 60 s": (first, 0), "a, 60 s": (a, 0), "b, 60 s": (b, 0), "b, 6 s": (b, 1), "c, 60 s": (c, 0),
     }  # fmt: skip
-    assert {line.label: line.colour for line in sizes} == {"b": b}
+    assert {line.label: line.colour for line in sizes} == {"b, 60 s": b}
+
+
+def test_titles_say_which_instances_are_drawn() -> None:
+    """One of the three instances that the rows have was solved by all."""
+    report = make_report([*TRACED, row("a", "r", 50.0, trace=[[1.0, 50.0]])])
+    titles = [figure.axes[0].get_title() for _, figure in report._draw()]
+    assert titles[0] == "X, mean over 1 instance that all series have (of up to 3)"
+    assert titles[1] == "X, 1 instance that all series have (of up to 3)"
+    whole = make_report(TRACED[:-1])
+    assert [figure.axes[0].get_title() for _, figure in whole._draw()] == ["X, mean over 2 instances", "X, 2 instances"]
 
 
 @pytest.mark.slow

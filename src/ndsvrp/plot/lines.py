@@ -23,6 +23,7 @@ class PlotLine:
     y: Sequence[float]
     colour: int | Colour = 0  #: a position in the palette, or the colour itself
     dash: int = 0  #: position in DASHES, which repeat
+    points: bool = False  #: draw points without a line between them
 
 
 def colours_of(lines: Sequence[PlotLine]) -> list[Any]:
@@ -51,8 +52,9 @@ def plot_lines(
         for line, colour in zip(lines, colours_of(lines), strict=True):
             y = [value if math.isfinite(value) else math.nan for value in line.y]
             axes.plot(
-                line.x, y, color=colour, linestyle=DASHES[line.dash % len(DASHES)], linewidth=1.6,
-                marker="o" if markers else None, markersize=4, drawstyle="steps-post" if steps else "default",
+                line.x, y, color=colour, linestyle="" if line.points else DASHES[line.dash % len(DASHES)],
+                linewidth=1.6, marker="o" if markers or line.points else None, markersize=5 if line.points else 4,
+                drawstyle="steps-post" if steps else "default",
                 label=line.label if not line.label.startswith("_") else f" {line.label}",  # _: not in the legend
             )  # fmt: skip
         if log_x:

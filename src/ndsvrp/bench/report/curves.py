@@ -31,6 +31,9 @@ class Curve:
     instances: int
     seconds: tuple[float, ...]
     gaps: tuple[float, ...]  #: in percent, at these times
+    solved: int  #: instances of the series, of which the curve has those that all series of the set solved
+    traced: bool = True  #: otherwise a point per time limit
+    iterations: int | None = None  #: the limit that ended the runs, if it was not the time
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Integral:
     instances: int
     integral: float  #: in percent
     integral_error: float | None  #: standard error over instances
+    iterations: None = None  #: a series that its iterations ended has no integral
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class Profile:
     budget: float
     solver: str
     gaps: tuple[float, ...]  #: one per instance that all series of the set tried
+    tried: int  #: instances that this series tried
+    iterations: int | None = None  #: the limit that ended the runs, if it was not the time
 
     def share(self, within: float) -> float:
         """Return the share of instances with at most this gap in percent."""
@@ -67,12 +73,13 @@ class SizeLine:
     solver: str
     sizes: tuple[int, ...]
     gaps: tuple[float, ...]  #: in percent
+    limits: tuple[str, ...]  #: what ended the runs, from the shortest, each once
 
 
 def curves(results: Results) -> list[Curve]:
     """Return the curves of all series with a trace, over the instances that all of them have, set by set.
 
-    A solver without traces, such as HGS, has a point for each time limit, if there are several.
+    A solver without traces, such as HGS, has a point for each time limit.
     """
     found = []
     for every in results.sets.values():
@@ -81,7 +88,7 @@ def curves(results: Results) -> list[Curve]:
         for each in every:
             if each.solved and not _traced(each):
                 points.setdefault(each.solver, []).append(each)
-        groups = [group for group in points.values() if len(group) > 1]
+        groups = list(points.values())
         known = [set(_traced(each)) for each in series] + [set(each.solved) for group in groups for each in group]
         if series and (shared := sorted(set.intersection(*known))):
             found += [_curve(results, each, shared) for each in series]
@@ -93,7 +100,10 @@ def _points(results: Results, group: Sequence[Series], shared: Sequence[Instance
     """Return the gaps of one solver at each of its time limits."""
     last = group[-1]
     gaps = [fmean(gap(each.costs[name], results.best[each.set, name]) for name in shared) for each in group]
-    return Curve(last.set, last.budget, last.solver, len(shared), tuple(each.budget for each in group), tuple(gaps))
+    return Curve(
+        last.set, last.budget, last.solver, len(shared), tuple(each.budget for each in group), tuple(gaps),
+        max(len(each.solved) for each in group), traced=False,
+    )  # fmt: skip
 
 
 def _curve(results: Results, series: Series, shared: Sequence[Instance]) -> Curve:
@@ -107,7 +117,10 @@ def _curve(results: Results, series: Series, shared: Sequence[Instance]) -> Curv
     times = np.geomspace(start, end, POINTS)
     gaps = np.array([_gaps_at(times, rows, results.best[series.set, instance]) for instance, rows in runs.items()])
     means = tuple(fmean(column) for column in gaps.T.tolist())
-    return Curve(series.set, series.budget, series.solver, len(runs), tuple(times.tolist()), means)
+    return Curve(
+        series.set, series.budget, series.solver, len(runs), tuple(times.tolist()), means, len(traced),
+        iterations=series.iterations,
+    )  # fmt: skip
 
 
 def _gaps_at(times: Floats, rows: Sequence[Row], best: float) -> Floats:
@@ -161,24 +174,30 @@ def profiles(results: Results) -> list[Profile]:
                 gap(each.costs[instance], results.best[name, instance]) if instance in each.costs else math.inf
                 for instance in judged
             ]
-            found.append(Profile(*each.key, tuple(sorted(gaps))))
+            found.append(Profile(*each.key, tuple(sorted(gaps)), len(each.rows), each.iterations))
     return found
 
 
 def size_lines(results: Results) -> list[SizeLine]:
     """Return gaps against sizes for families of at least two sizes, each solver with its longest time on each set."""
     points: dict[tuple[str, str], dict[int, list[float]]] = {}
+    limits: dict[tuple[str, str], list[Series]] = {}
     for name, every in results.sets.items():
         longest = {each.solver: each for each in every if each.solved}  # in the order of time limits
         for solver, series in longest.items():
-            of_solver = points.setdefault((re.sub(r"\d+$", "", name) or name, solver), {})
+            line = re.sub(r"\d+$", "", name) or name, solver
+            limits.setdefault(line, []).append(series)
+            of_solver = points.setdefault(line, {})
             for instance, by_seed in series.solved.items():
                 customers = next(iter(by_seed.values())).get("customers")
                 if customers is not None:
                     distance = gap(series.costs[instance], results.best[name, instance])
                     of_solver.setdefault(customers, []).append(distance)
     return [
-        SizeLine(family, solver, tuple(sorted(by_size)), tuple(fmean(by_size[size]) for size in sorted(by_size)))
-        for (family, solver), by_size in points.items()
+        SizeLine(
+            *line, tuple(sorted(by_size)), tuple(fmean(by_size[size]) for size in sorted(by_size)),
+            tuple(dict.fromkeys(each.limit for each in sorted(limits[line], key=lambda each: each.budget))),
+        )
+        for line, by_size in points.items()
         if len(by_size) > 1
-    ]
+    ]  # fmt: skip

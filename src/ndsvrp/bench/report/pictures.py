@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndsvrp.bench.report.curves import Curve, Profile, SizeLine
+from ndsvrp.bench.report.series import limit_text
 from ndsvrp.bench.report.statistics import WORST_GAP
 from ndsvrp.plot.lines import PlotLine, plot_lines
 from ndsvrp.plot.style import Colour, solver_colours, to_svg, write
@@ -30,19 +31,22 @@ def draw(
         of_set = list(group)
         dash = _dashes(curve.budget for curve in of_set)
         lines = [
-            PlotLine(_label(curve), curve.seconds, curve.gaps, colour[curve.solver], dash[curve.budget])
+            PlotLine(
+                _label(curve), curve.seconds, curve.gaps, colour[curve.solver], dash[curve.budget], not curve.traced
+            )
             for curve in of_set
         ]
+        over = _instances(of_set[0].instances, (curve.solved for curve in of_set))
         figure = plot_lines(
-            lines, title=printable(f"{name}, mean over {amount(of_set[0].instances, 'instance')}"), x_label="seconds",
-            y_label="gap to best, %", log_x=True, steps=True, top=_height(of_set),
+            lines, title=printable(f"{name}, mean over {over}"), x_label="seconds", y_label="gap to best, %",
+            log_x=True, steps=True, top=_height(of_set),
         )  # fmt: skip
         yield f"Gap over time: {name}", figure
     for name, profile_group in groupby(profiles, key=lambda profile: profile.set):
         yield f"Performance profile: {name}", _profile_picture(name, list(profile_group), colour)
     for family, size_group in groupby(sorted(sizes, key=lambda line: line.family), key=lambda line: line.family):
         lines = [
-            PlotLine(printable(line.solver), [float(size) for size in line.sizes], line.gaps, colour[line.solver])
+            PlotLine(_size_label(line), [float(size) for size in line.sizes], line.gaps, colour[line.solver])
             for line in size_group
         ]
         figure = plot_lines(
@@ -71,7 +75,8 @@ def _profile_picture(name: str, profiles: Sequence[Profile], colour: Mapping[str
         gaps = [0.0, *(max(0.0, gap) for gap in profile.gaps if math.isfinite(gap)), end]
         shares = [100 * profile.share(gap) for gap in gaps]
         lines.append(PlotLine(_label(profile), gaps, shares, colour[profile.solver], dash[profile.budget]))
-    title = printable(f"{name}, {amount(len(profiles[0].gaps), 'instance')}")
+    over = _instances(len(profiles[0].gaps), (profile.tried for profile in profiles))
+    title = printable(f"{name}, {over}")
     return plot_lines(lines, title=title, x_label="gap to best, %", y_label="share of instances, %", steps=True)
 
 
@@ -80,7 +85,20 @@ def _dashes(budgets: Iterable[float]) -> dict[float, int]:
 
 
 def _label(line: Curve | Profile) -> str:
-    return printable(f"{line.solver}, {line.budget:g} s")
+    limit = limit_text(line.budget, line.iterations)
+    if isinstance(line, Curve) and not line.traced:
+        limit = f"{', '.join(f'{seconds:g}' for seconds in line.seconds)} s"
+    return printable(f"{line.solver}, {limit}")
+
+
+def _size_label(line: SizeLine) -> str:
+    return printable(f"{line.solver}, {' to '.join(dict.fromkeys((line.limits[0], line.limits[-1])))}")
+
+
+def _instances(shown: int, of_series: Iterable[int]) -> str:
+    """Return how many instances a picture has, and whether series have more."""
+    most = max(of_series)
+    return amount(shown, "instance") + (f" that all series have (of up to {most})" if most > shown else "")
 
 
 def address(figure: "Figure") -> str:

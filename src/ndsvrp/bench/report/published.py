@@ -50,6 +50,7 @@ class Entry:
     gap_error: float | None  #: standard error of paired gaps
     gap_to: str | None  #: what the gap is to
     seconds: float | None
+    iterations: int | None = None  #: the limit that ended the runs, if it was not the time
 
 
 @cache
@@ -93,18 +94,18 @@ def _published_entries(name: str, theirs: list[Published], first: Published) -> 
 
 def _own_entry(results: Results, series: Series, first: Published, baseline: str | None) -> Entry:
     """Means of a part of a set say nothing beside means of the whole: only paired gaps do."""
-    name, count, seconds = series.set, len(series.solved), mean_of(series, "seconds")
+    name, count, seconds, limit = series.set, len(series.solved), mean_of(series, "seconds"), series.iterations
     cost = mean(list(series.costs.values()))
     if count >= INSTANCES[name] and cost is not None:
         to = f"{first.method}, published"
         return Entry(
-            name, series.budget, series.solver, False, count, cost, gap(cost, first.cost), None, to, seconds
+            name, series.budget, series.solver, False, count, cost, gap(cost, first.cost), None, to, seconds, limit
         )  # fmt: skip
     base = baseline_of(results, series, baseline)
     pair = compare_pair(series, base) if base is not None and base.solver != series.solver else None
     if base is None or pair is None:
-        return Entry(name, series.budget, series.solver, False, count, None, None, None, None, seconds)
+        return Entry(name, series.budget, series.solver, False, count, None, None, None, None, seconds, limit)
     return Entry(
         name, series.budget, series.solver, False, count, None, pair.difference, pair.difference_error, base.label,
-        seconds,
+        seconds, limit,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from statistics import fmean
 
 from ndsvrp.bench.report.statistics import mean, standard_error
 from ndsvrp.bench.rows import Row
+from ndsvrp.text import amount
 
 Instance = tuple[str, str]
 """Name and digest of the file: two sets may have the same name and other instances."""
@@ -17,6 +18,11 @@ def hardware_of(row: Row) -> str:
     """Return the GPU of a run, or its cores."""
     hardware, threads = row["hardware"], row["threads"]
     return str(hardware.get("gpu") or f"{threads} core{'' if threads == 1 else 's'}, {hardware['cpu']}")
+
+
+def limit_text(budget: float, iterations: int | None) -> str:
+    """Return what ended runs: their iterations, or else their time limit."""
+    return f"{budget:g} s" if iterations is None else amount(iterations, "iteration")
 
 
 @dataclass(frozen=True)
@@ -35,8 +41,13 @@ class Series:
 
     @property
     def label(self) -> str:
-        """The solver and its time limit."""
-        return f"{self.solver}, {self.budget:g} s"
+        """The solver and its limit."""
+        return f"{self.solver}, {self.limit}"
+
+    @property
+    def limit(self) -> str:
+        """What ended its runs."""
+        return limit_text(self.budget, self.iterations)
 
     @property
     def runs(self) -> list[Row]:
@@ -62,6 +73,12 @@ class Series:
         """Whether every run with a cost ended by its limit on iterations, before its time was over."""
         ended = [row for row in self.runs if "cost" in row]
         return all(row.get("settings", {}).get("stopped") == "iterations" for row in ended)
+
+    @cached_property
+    def iterations(self) -> int | None:
+        """The limit on iterations by which every run with a cost ended; None if it was the time limit."""
+        made = {row["settings"].get("iterations") for row in self.runs if "cost" in row and self.ends_by_iterations}
+        return made.pop() if len(made) == 1 else None
 
     @cached_property
     def costs(self) -> dict[Instance, float]:

@@ -30,6 +30,7 @@ class Line:
     gap_seed_error: float | None  #: its standard error over seeds
     seconds: float | None  #: mean
     routes: float | None  #: mean
+    iterations: int | None = None  #: the limit that ended the runs, if it was not the time
 
 
 def summarise(results: Results) -> list[Line]:
@@ -51,7 +52,7 @@ def _line(series: Series) -> Line:
         cost_seed_error=100 * cost_seed_error / cost if cost and cost_seed_error is not None else None,
         known=len(gaps), gap=mean(gaps), gap_error=standard_error(gaps),
         gap_seed_error=series.seed_error(_gap_to_best_known),
-        seconds=mean_of(series, "seconds"), routes=mean_of(series, "routes"),
+        seconds=mean_of(series, "seconds"), routes=mean_of(series, "routes"), iterations=series.iterations,
     )  # fmt: skip
 
 
@@ -76,6 +77,8 @@ class Comparison:
     ties: int
     losses: int
     p: float | None  #: of a two-sided Wilcoxon signed-rank test; None if all are ties
+    iterations: int | None = None  #: the limit that ended the runs, if it was not the time
+    baseline_iterations: int | None = None  #: likewise
 
 
 def compare(results: Results, baseline: str | None = None) -> list[Comparison]:
@@ -127,7 +130,7 @@ def compare_pair(series: Series, base: Series) -> Comparison | None:
         set=series.set, budget=series.budget, solver=series.solver, baseline=base.solver, baseline_budget=base.budget,
         instances=len(pairs), difference=sum(exact) / len(exact), difference_error=standard_error(exact),
         wins=_count(differences, -1), ties=_count(differences, 0), losses=_count(differences, 1),
-        p=test.p if test else None,
+        p=test.p if test else None, iterations=series.iterations, baseline_iterations=base.iterations,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ndsvrp.bench.report.curves import Integral, Profile
 from ndsvrp.bench.report.published import INSTANCES, SECONDS, Entry
-from ndsvrp.bench.report.series import Results
+from ndsvrp.bench.report.series import Results, limit_text
 from ndsvrp.bench.report.statistics import EXACT, WORST_GAP
 from ndsvrp.bench.report.summaries import Comparison, Line
 from ndsvrp.text import amount
@@ -19,7 +19,7 @@ WITHIN = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
 """The gaps in percent of the table of shares."""
 WHERE: list[tuple[str, bool, Callable[[Any], str]]] = [
     ("set", False, lambda record: record.set),
-    ("time", True, lambda record: f"{record.budget:g} s"),
+    ("limit", True, lambda record: limit_text(record.budget, record.iterations)),
     ("solver", False, lambda record: record.solver),
 ]
 """The columns that say which series a record is of."""
@@ -99,7 +99,7 @@ def comparison(pairs: Sequence[Comparison], missing: Sequence[str] = ()) -> Tabl
     """Return paired differences to the baseline; `missing` are sets without one."""
     columns: list[tuple[str, bool, Callable[[Comparison], str]]] = [
         *WHERE,
-        ("baseline", False, lambda pair: f"{pair.baseline}, {pair.baseline_budget:g} s"),
+        ("baseline", False, lambda pair: _baseline(pair)),
         ("instances", True, lambda pair: str(pair.instances)),
         ("difference, %", True, lambda pair: _with_error(pair.difference, pair.difference_error)),
         ("win/tie/loss", True, lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}"),
@@ -114,12 +114,16 @@ def comparison(pairs: Sequence[Comparison], missing: Sequence[str] = ()) -> Tabl
     return _table(COMPARISON, columns, pairs, notes)
 
 
+def _baseline(pair: Comparison) -> str:
+    return f"{pair.baseline}, {limit_text(pair.baseline_budget, pair.baseline_iterations)}"
+
+
 def main_table(entries: Sequence[Entry]) -> Table:
     """Return our results beside those of the paper."""
     columns: list[tuple[str, bool, Callable[[Entry], str]]] = [
         ("set", False, lambda entry: entry.set),
         ("solver", False, lambda entry: entry.solver),
-        ("source", False, lambda entry: "published" if entry.published else f"ours, {entry.budget:g} s"),
+        ("source", False, _source),
         ("instances", True, lambda entry: f"{entry.instances:,}"),
         ("mean cost", True, lambda entry: _text(entry.cost, ".2f")),
         ("gap, %", True, lambda entry: _with_error(entry.gap, entry.gap_error)),
@@ -147,6 +151,10 @@ def main_table(entries: Sequence[Entry]) -> Table:
     return _table("The paper's main table", columns, entries, notes)
 
 
+def _source(entry: Entry) -> str:
+    return "published" if entry.budget is None else f"ours, {limit_text(entry.budget, entry.iterations)}"
+
+
 def shares(profiles: Sequence[Profile]) -> Table:
     """Return the share of instances within some gaps of the best cost."""
     columns: list[tuple[str, bool, Callable[[Profile], str]]] = [
@@ -159,6 +167,13 @@ def shares(profiles: Sequence[Profile]) -> Table:
         "Share of the instances that all solvers of the set tried whose mean cost over seeds is within the gap of the "
         "best: the lowest cost of the instance in these rows, or its best known cost if that is lower",
     ]
+    parts = {
+        each.set: f"{each.set} {len(each.gaps)} of up to {max(p.tried for p in profiles if p.set == each.set)}"
+        for each in profiles
+        if any(p.tried > len(p.gaps) for p in profiles if p.set == each.set)
+    }
+    if parts:
+        notes.append(f"Solvers tried different instances; here are those that all tried: {', '.join(parts.values())}")
     return _table("Share of instances within a gap", columns, profiles, notes)
 
 
