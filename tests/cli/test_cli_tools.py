@@ -202,6 +202,24 @@ def test_bench(nds, data, tmp_path):
     assert "it broke" in nds("bench", "report", rows).stdout
 
 
+def test_bench_says_how_long_it_still_takes(nds, data, monkeypatch):
+    """By the time limit, or by the seconds of finished runs where iterations end them; 3600 s are a cap."""
+
+    def run(sets, solvers, times, *more):
+        progress, found = more[4], {"set": "s", "instance": "0", "solver": "nds", "cost": 1.0, "feasible": True}
+        progress(1, 21, {"set": "s", "instance": "0", "solver": "nds", "skipped": "no"})
+        for done, seconds in ((2, 0.1), (3, 29.9)):
+            progress(done, 23, found | {"seconds": seconds})
+        return []
+
+    monkeypatch.setattr("ndsvrp.bench.run.run", run)
+    lines = nds("bench", "run", data / "sets/cvrp100.npz", "--iterations", "2,4").stderr.splitlines()
+    assert [line.rpartition(" s")[2] or "" for line in lines[1:]] == ["", ", about 5 min left"]  # 20 runs of 15 s
+    assert "left" not in lines[0]
+    lines = nds("bench", "run", data / "sets/cvrp100.npz", "--times", "30,90").stderr.splitlines()
+    assert [line.rpartition(", ")[2] for line in lines] == [f"about {runs} min left" for runs in (20, 21, 20)]
+
+
 def test_bench_report(nds, tmp_path):
     row = {"set": "X", "instance": "p", "data": "d", "solver": "a", "solver_version": "1", "seed": 1, "budget": 60,
            "threads": 1, "hardware": {"cpu": "EPYC"}, "cost": 100.0, "feasible": True, "seconds": 60.0,
@@ -210,7 +228,7 @@ def test_bench_report(nds, tmp_path):
     first.write_text(json.dumps(row) + "\n")
     second.write_text(json.dumps(row | {"solver": "b", "cost": 98.0}) + "\n")
     printed = nds("bench", "report", first, second).stdout
-    assert "| X   | 60 s | b      | a, 60 s  |         1 |         -2.00 |        1/0/0 | 1.000 |" in printed
+    assert "| X   |  60 s | b      | a, 60 s  |         1 |         -2.00 |        1/0/0 | 1.000 |" in printed
     assert "+2.04" in nds("bench", "report", first, second, "--baseline", "b").stdout
     begins = {"md": "## Results\n", "html": "<!DOCTYPE html>\n", "tex": "% needs", "csv": "table,set,time,"}
     for kind, start in begins.items():

@@ -102,8 +102,13 @@ def run_command(
 
     chosen_seeds = numbers("--seeds", seeds)
 
+    spent: list[float] = []
+
     def print_row(done: int, total: int, row: dict[str, Any]) -> None:
-        left = _left((total - done) * fmean(spans) / jobs) if cluster is None else ""
+        spent.extend([row["seconds"]] if "seconds" in row else [])
+        # Iterations end a run long before its time limit.
+        each = fmean(spans) if not limits else fmean(spent) if spent else 0.0
+        left = _left((total - done) * each / jobs) if cluster is None else ""
         seed = f" seed {row['seed']}" if len(chosen_seeds) > 1 else ""
         say(f"[{done}/{total}] {row['set']} {row['instance']} {row['solver']}{seed}: {_outcome(row)}{left}", error=True)
 
