@@ -283,6 +283,17 @@ def test_time_is_logarithmic_over_three_decades() -> None:
     assert figure.axes[0].get_xlim() == pytest.approx((0.01, 10.8))
 
 
+def test_time_begins_where_the_first_line_enters() -> None:
+    """At 0.1 s costs fall from 900, above the picture, to 70."""
+    a = result((0.001, 0, 900.0), (0.1, 1, 70.0), (0.3, 2, 64.0), (5.0, 9, 54.0))
+    assert plot_trace(a).axes[0].get_xlim() == pytest.approx((0.1, 10.8))
+    assert plot_trace(a, whole=True).axes[0].get_xlim() == pytest.approx((0.01, 10.8))
+    b = result((0.05, 0, 60.0), (4.0, 1, 55.0), seed=2)
+    assert plot_trace([a, b]).axes[0].get_xlim() == pytest.approx((0.05, 10.8))
+    late = result((9.9, 0, 60.0))
+    assert plot_trace(late).axes[0].get_xlim() == pytest.approx((1.0, 10.8)), "at least a decade"
+
+
 def test_first_solutions_do_not_determine_the_height() -> None:
     a = result((0.0, 0, 900.0), (0.1, 1, 70.0), (0.3, 2, 64.0), (5.0, 9, 54.0))  # 70 at 0.2 s, 2% of the time
     b = result((0.1, 0, 900.0), (3.0, 3, 60.0), seed=2)  # the first solution holds for 3 s

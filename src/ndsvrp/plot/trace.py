@@ -47,11 +47,13 @@ def plot_trace(
         axes.scatter(seconds[-1], costs[-1], s=16, color=[colours[name]], zorder=3)
     if best is not None:
         axes.axhline(best, color=FAINT, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1, label=f"best known, {best:g}")
-    if log_time:
-        log_axis(axes)
-        axes.set_xlim(earliest, longest * 1.08)
     if not whole:
         _zoom(axes, [result for _, result in named], EARLY * longest, best)
+    if log_time:
+        log_axis(axes)
+        top = axes.get_ylim()[1]
+        enters = min(point.seconds for _, result in named for point in result.trace if point.cost <= top)
+        axes.set_xlim(min(max(enters, earliest), longest / 10), longest * 1.08)  # at least a decade
     axes.ticklabel_format(axis="y", useOffset=False)
     problems = {result.problem.name for _, result in named}
     open_axes(axes, "seconds", "cost", title if title is not None else ", ".join(sorted(problems)[:3]))
