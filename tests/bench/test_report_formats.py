@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -59,22 +60,27 @@ def test_markdown_of_odd_names(name: str, text: str) -> None:
 
 
 def test_latex() -> None:
-    assert to_latex([TABLE]) == (
-        "% needs \\usepackage{booktabs}\n"
-        "\\begin{table}\n"
-        "\\caption{Costs. A note.}\n"
-        "\\centering\n"
-        "\\begin{tabular}{lr}\n"
+    versions = replace(TABLE, notes=("Versions: a 0.1.0+d0b7fd7326b2", *TABLE.notes))
+    assert to_latex([versions]) == (
+        "% needs \\usepackage{booktabs,longtable}\n"
+        "% Versions: a 0.1.0+d0b7fd7326b2\n"
+        "\\begin{longtable}{lr}\n"
+        "\\caption{Costs. A note.} \\\\\n"
         "\\toprule\n"
         "set & mean \\\\\n"
         "\\midrule\n"
+        "\\endfirsthead\n"
+        "\\toprule\n"
+        "set & mean \\\\\n"
+        "\\midrule\n"
+        "\\endhead\n"
+        "\\bottomrule\n"
+        "\\endfoot\n"
         "X & $-$1.50 $\\pm$ 0.20 \\\\\n"
         "X & -- \\\\\n"
         "\\midrule\n"
         "a\\&b\\_\\textless{}c\\textgreater{}\\% & 2.00 \\\\\n"
-        "\\bottomrule\n"
-        "\\end{tabular}\n"
-        "\\end{table}\n"
+        "\\end{longtable}\n"
     )
     table = Table("T", ("name",), (False,), (("\\{}$#~^|-1",),))
     expected = r"\textbackslash{}\{\}\$\#\textasciitilde{}\textasciicircum{}\textbar{}-1 \\"

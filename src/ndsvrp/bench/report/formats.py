@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndsvrp.bench.report.tables import Table
+from ndsvrp.bench.report.tables import VERSIONS, Table
 from ndsvrp.text import printable
 from ndsvrp.webpage import html_text, page
 
@@ -69,8 +69,8 @@ def _html_table(table: Table) -> str:
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """Return a table environment per table, for the package booktabs; a rule separates sets."""
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(map(_latex_table, tables))
+    """Return a longtable per table, which may break over pages, in the style of booktabs; a rule separates sets."""
+    return "% needs \\usepackage{booktabs,longtable}\n" + "\n".join(map(_latex_table, tables))
 
 
 def _latex_table(table: Table) -> str:
@@ -87,12 +87,14 @@ def _latex_table(table: Table) -> str:
             lines.append("\\midrule")
         lines.append(line(row))
         above = row
-    caption = ". ".join(_latex_text(part) for part in (table.title, *table.notes))
+    versions = [f"% {printable(note)}" for note in table.notes if note.startswith(VERSIONS)]  # too long for a caption
+    notes = [note for note in table.notes if not note.startswith(VERSIONS)]
+    caption = ". ".join(_latex_text(part) for part in (table.title, *notes))
     kinds = "".join("r" if numeric else "l" for numeric in table.numeric)
-    before = ["\\begin{table}", f"\\caption{{{caption}.}}", "\\centering"]
-    before += [f"\\begin{{tabular}}{{{kinds}}}", "\\toprule"]
-    after = ["\\bottomrule", "\\end{tabular}", "\\end{table}", ""]
-    return "\n".join([*before, line(table.columns), "\\midrule", *lines, *after])
+    before = [*versions, f"\\begin{{longtable}}{{{kinds}}}", f"\\caption{{{caption}.}} \\\\"]
+    head = ["\\toprule", line(table.columns), "\\midrule"]
+    foot = ["\\bottomrule", "\\endfoot"]
+    return "\n".join([*before, *head, "\\endfirsthead", *head, "\\endhead", *foot, *lines, "\\end{longtable}", ""])
 
 
 _LATEX = {

@@ -14,6 +14,7 @@ from ndsvrp.text import amount
 Record = TypeVar("Record")
 EMPTY = "–"
 RESULTS, COMPARISON = "Results", "Comparison with the baseline"
+VERSIONS = "Versions: "  # begins a note
 SHARED_CORE = 0.95  # a run with less CPU time than this share of its seconds had to share its core
 WITHIN = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
 """The gaps in percent of the table of shares."""
@@ -74,7 +75,7 @@ def _overview_notes(lines: Sequence[Line], results: Results) -> list[str]:
     versions: dict[str, dict[str, None]] = {}
     for line in lines:
         versions.setdefault(line.solver, {}).update(dict.fromkeys(line.version.split(", ")))
-    notes = ["Versions: " + "; ".join(f"{solver} {', '.join(some)}" for solver, some in versions.items())]
+    notes = [VERSIONS + "; ".join(f"{solver} {', '.join(some)}" for solver, some in versions.items())]
     if results.replaced:
         notes.append(f"Later rows of another version replace {amount(results.replaced, 'row')}")
     if any(line.seeds > 1 for line in lines):
