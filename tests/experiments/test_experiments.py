@@ -137,13 +137,11 @@ def test_every_training_of_the_paper_has_a_configuration(tmp_path: Path) -> None
 
 
 def test_models_of_the_user(tmp_path: Path) -> None:
-    """They are taken by name; a folder that is not there is refused."""
+    """They are taken by name."""
     given = tmp_path / "given"
     (given / "ablations/all-without-both").mkdir(parents=True)
     here = context(tmp_path / "out", given=given)
     assert trained(here, reference(here, "cvrp", without="both")) == given / "ablations/all-without-both"
-    with pytest.raises(NdsError, match="no such folder"):
-        trained(context(tmp_path / "out", given=tmp_path / "none"), Training("cvrp"))
     with pytest.raises(NdsError, match=r"configs/paper/cvrp-500\.toml: no such configuration.*--models"):
         trained(context(tmp_path / "out", PAPER, configs=tmp_path / "configs/paper"), Training("cvrp"))
 
@@ -380,10 +378,25 @@ def test_list() -> None:
     (["rollouts", "--scale", "big"], "unknown scale 'big' (known: smoke, small, paper)"),
     (["rollouts", "--device", "tpu"], "--device: one of auto, cpu, cuda, not 'tpu'"),
     (["rollouts", "--baselines", "lkh"], "unknown baseline 'lkh' (known: hgs, pyvrp, sisr)"),
+    (["main-table", "--models", "nix"], "--models: nix: no such folder"),
+    (["main-table", "--scale", "paper", "--models", "nix"], "--models: nix: no such folder"),
+    (["main-table", "--scale", "paper", "--configs", "nix"], "--configs: nix: no such folder; the scale paper trains"),
+    (["main-table", "--configs", "nix"], "--configs: nix: no such folder"),
 ])  # fmt: skip
 def test_refusals(tmp_path: Path, args: list[str], message: str) -> None:
     assert message in nds(*args, "--out", str(tmp_path / "out"), code=2)
     assert not (tmp_path / "out").exists()
+
+
+def test_configurations_are_needed_only_to_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside a checkout the scale paper needs models or configurations."""
+    monkeypatch.setattr(Experiment, "load", lambda self: lambda here: Findings([], {}))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NdsError, match=r"^--configs: configs/paper: no such folder; .*\(run in a checkout, or give"):
+        run(["rollouts"], "paper", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    run(["rollouts"], "smoke", tmp_path / "out")
+    run(["rollouts"], "paper", tmp_path / "out", models_folder=tmp_path)
 
 
 def test_a_page_for_every_experiment() -> None:

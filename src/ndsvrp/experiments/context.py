@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SEED = 1  #: of searches
 BASELINES = ("hgs", "pyvrp", "sisr")
+CONFIGS = Path("configs/paper")  #: of the scale `paper`, in a checkout
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Context:
     jobs: int = 0  #: baselines side by side, on one core each; 0: all cores but one
     baselines: Sequence[str] = BASELINES  #: those to run
     given: Path | None = None  #: folder of trained models, by name
-    configs: Path = Path("configs/paper")  #: of the scale `paper`
+    configs: Path = CONFIGS
     tell: Callable[[str], None] = lambda line: None
     loaded: dict[str, models.Model] = field(default_factory=dict)  #: models by path, shared by experiments
 

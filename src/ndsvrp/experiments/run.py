@@ -6,11 +6,12 @@ from pathlib import Path
 
 from ndsvrp import models
 from ndsvrp.bench.report.formats import to_markdown
+from ndsvrp.errors import NdsError
 from ndsvrp.experiments.catalogue import EXPERIMENTS, Experiment
-from ndsvrp.experiments.context import BASELINES, Context, Findings
+from ndsvrp.experiments.context import BASELINES, CONFIGS, Context, Findings
 from ndsvrp.experiments.scales import SCALES, Scale
 from ndsvrp.generate.config import choose
-from ndsvrp.io.files import write_atomic
+from ndsvrp.io.files import exists, write_atomic
 from ndsvrp.plot.style import write
 
 TABLE = "table.md"
@@ -19,7 +20,7 @@ PICTURES = (".svg", ".png")
 
 def run(
     names: Sequence[str], scale: str, out: Path, *, device: str = "cpu", threads: int | None = None, jobs: int = 0,
-    baselines: Sequence[str] = BASELINES, models_folder: Path | None = None, configs: Path = Path("configs/paper"),
+    baselines: Sequence[str] = BASELINES, models_folder: Path | None = None, configs: Path = CONFIGS,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:  # fmt: skip
     """Run experiments one after another. Return their folders, with rows, a table and pictures each.
@@ -32,6 +33,7 @@ def run(
     ):  # fmt: skip
         for name in given:
             choose(what, name, known)
+    _require_folders(SCALES[scale], models_folder, configs)
     loaded: dict[str, models.Model] = {}
     folders, errors = [], []
     for name in names:
@@ -54,6 +56,16 @@ def run(
     if errors:
         raise errors[0]
     return folders
+
+
+def _require_folders(scale: Scale, models_folder: Path | None, configs: Path) -> None:
+    """Raise for folders that are not there, before hours of searches by others."""
+    if models_folder is not None and not exists(models_folder):
+        raise NdsError(f"--models: {models_folder}: no such folder")
+    trains = scale.training is None and models_folder is None
+    if not exists(configs) and (trains or configs != CONFIGS):
+        hint = "run in a checkout, or give --configs or --models"
+        raise NdsError(f"--configs: {configs}: no such folder; the scale paper trains by it ({hint})")
 
 
 def _write(context: Context, experiment: Experiment, findings: Findings) -> None:

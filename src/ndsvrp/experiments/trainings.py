@@ -92,8 +92,6 @@ def _given(context: Context, training: Training) -> Path | None:
     """Return the model of this name in the folder of the user, if there is one."""
     if context.given is None:
         return None
-    if not exists(context.given):
-        raise NdsError(f"--models: {context.given}: no such folder")
     for path in (context.given / training.name, context.given / f"{training.name}.safetensors"):
         if exists(path):
             return path
