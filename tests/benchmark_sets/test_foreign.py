@@ -133,6 +133,22 @@ def test_rl4co(put) -> None:
     imported = import_set(put("vrp.npz", data), "cvrp")
     assert imported.layout == "RL4CO"
     assert np.array_equal(imported.problems[1].coordinates[1:], data["locs"][1].astype("f8"))
+    assert imported.note == ""
+
+
+def test_rl4co_with_demands_divided_by_the_capacity(put) -> None:
+    """What its generator returns: fractions in float32 beside the capacity of shape (B, 1)."""
+    arrays = make(SETS["smoke-cvrp"])
+    data = {"depot": arrays["depot_xy"].astype("f4"), "locs": arrays["node_xy"].astype("f4"),
+            "demand": (arrays["demand"] / arrays["capacity"][:, None]).astype("f4"),
+            "capacity": arrays["capacity"][:, None].astype("f4")}  # fmt: skip
+    imported = import_set(put("vrp.npz", data), "cvrp")
+    assert np.array_equal([problem.demand[1:] for problem in imported.problems], arrays["demand"])
+    assert [problem.capacity for problem in imported.problems] == arrays["capacity"].tolist()
+    assert imported.note == "demands were fractions of the capacity, they are multiplied by it"
+    assert "not whole numbers" in refusal(put("odd.npz", data | {"capacity": data["capacity"] + 7}))
+    assert "capacity: has shape (3,)" in refusal(put("three.npz", data | {"capacity": np.full(3, 40.0)}))
+    assert "stated by the file" in refusal(put("vrp.npz", data), capacity=40)
 
 
 def several(variant: str = "vrptw"):

@@ -78,6 +78,11 @@ def test_import(nds) -> None:
     assert answer.stdout == "vrp2_test_seed1234.npz: 2 instances of CVRP with 2 customers, from the layout of Kool\n"
     assert read_arrays("vrp2_test_seed1234.npz")["depot_xy"].tolist() == [[0.5, 0.5], [0.1, 0.3]]
     assert "there already" in nds("data", "import", "vrp2_test_seed1234.npz", code=2).stderr  # never over its source
+    arrays = {"depot": [[0.5, 0.5]], "locs": [[[0.0, 0.0], [1.0, 0.0]]], "demand": [[0.2, 0.4]], "capacity": [[20.0]]}
+    np.savez("rl4co.npz", **{name: np.array(value, "f4") for name, value in arrays.items()})
+    answer = nds("data", "import", "rl4co.npz", "--out", "ours.npz")
+    assert answer.stderr == "ours.npz: demands were fractions of the capacity, they are multiplied by it\n"
+    assert read_arrays("ours.npz")["demand"].tolist() == [[4, 8]]
 
 
 def test_names_in_other_commands(nds) -> None:

@@ -90,7 +90,8 @@ def import_command(
 ) -> None:
     """Import a set of another program as an .npz set: Kool's pickles, tensors of POMO and NDS, arrays of RL4CO.
 
-    Nothing in the file is run. Every instance is checked. Numbers are kept exactly.
+    Nothing in the file is run. Every instance is checked. Numbers are kept exactly, except for
+    demands that are divided by the capacity.
     """
     from ndsvrp.data.foreign import import_set
 
@@ -100,6 +101,8 @@ def import_command(
     first = imported.problems[0]
     count, customers = amount(len(imported.problems), "instance"), amount(first.customers, "customer")
     say(f"{target}: {count} of {variant_of(first).title} with {customers}, from the layout of {imported.layout}")
+    if imported.note:
+        say(f"{target}: {imported.note}", error=True)
 
 
 def _target(out: Path | None, default: Path) -> Path:

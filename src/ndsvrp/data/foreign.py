@@ -31,6 +31,7 @@ from ndsvrp.variants import VARIANTS, variant_of
 
 READERS = {".pkl": read_pickle, ".pickle": read_pickle, ".pt": read_torch, ".pth": read_torch, ".npz": read_members}
 MOST = MAX_UNPACKED // 64  # customers of a set, as in nds generate
+MULTIPLIED = "demands were fractions of the capacity, they are multiplied by it"
 ROUNDING = 1e-3  # of a demand that was divided by the capacity in float32
 
 
@@ -40,6 +41,7 @@ class Imported:
 
     layout: str
     problems: list[Problem]
+    note: str = ""  #: what was changed
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def import_set(path: PathLike, variant: str | None = None, capacity: float | Non
         raise InstanceError(f"has no known ending (known: {', '.join(READERS)})", file=str(path))
     content = read(path)
     try:
-        title, arrays = _arrays(content, capacity)
+        title, arrays, note = _arrays(content, capacity)
         check_arrays(arrays)
         if (customers := arrays["node_xy"].shape[0] * arrays["node_xy"].shape[1]) > MOST:
             raise InstanceError(f"has {customers:,} customers, too large: at most {MOST:,}")
@@ -94,15 +96,15 @@ def import_set(path: PathLike, variant: str | None = None, capacity: float | Non
     name = variant_of(found[0]).name
     if variant is not None and name != variant:
         raise InstanceError(f"holds {name.upper()}, not {variant.upper()}", file=str(path))
-    return Imported(title, found)
+    return Imported(title, found, note)
 
 
-def _arrays(content: Any, capacity: float | None) -> tuple[str, Arrays]:
-    """Return the name of the layout, and the arrays under our names."""
+def _arrays(content: Any, capacity: float | None) -> tuple[str, Arrays, str]:
+    """Return the name of the layout, the arrays under our names, and a note."""
     if isinstance(content, list | tuple):
         if capacity is not None:
             raise InstanceError("is stated by the file, and cannot be given", field="capacity")
-        return "Kool", _kool(content)
+        return "Kool", _kool(content), ""
     if not isinstance(content, Mapping):
         raise InstanceError(f"holds a {type(content).__name__}, no known layout ({_LISTED})")
     arrays = {name: value for name, value in content.items() if name != "grid_size"}
@@ -113,7 +115,7 @@ def _arrays(content: Any, capacity: float | None) -> tuple[str, Arrays]:
             kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
             raise InstanceError(f"is {kind}, expected an array of numbers", field=printable(name))
     if arrays.keys() >= _SEVERAL:
-        return "RL4CO with several constraints", _several(arrays)
+        return "RL4CO with several constraints", _several(arrays), ""
     layout = next((layout for layout in _LAYOUTS if arrays.keys() >= layout.required), None)
     if layout is None:
         raise InstanceError(f"holds {_shown(arrays)}, no known layout ({_LISTED})")
@@ -126,7 +128,11 @@ def _arrays(content: Any, capacity: float | None) -> tuple[str, Arrays]:
     for name, dimensions in (("depot_xy", 2), ("depot_tw", 2), ("capacity", 1)):
         if name in renamed:
             renamed[name] = _without_axis(renamed[name], dimensions)
-    return layout.title, _with_capacity(renamed, capacity)
+    if layout.title == "RL4CO" and capacity is None and _is_divided(renamed):
+        _require_shape("capacity", renamed["capacity"], renamed["demand"].shape[:1])
+        whole = _undivided(renamed["demand"], renamed["capacity"].astype(np.float64).reshape(-1, 1))
+        return layout.title, renamed | {"demand": whole}, MULTIPLIED
+    return layout.title, _with_capacity(renamed, capacity), ""
 
 
 def _with_capacity(arrays: Arrays, capacity: float | None) -> Arrays:
@@ -140,9 +146,17 @@ def _with_capacity(arrays: Arrays, capacity: float | None) -> Arrays:
     if "capacity" not in arrays:
         what = "missing; demands are divided by it, --capacity Q states it (50 for POMO's 100 customers)"
         raise InstanceError(what, field="capacity")
-    if demand.size and np.all(demand <= 1) and np.any(demand % 1 != 0) and np.all(arrays["capacity"] > 1):
+    if _is_divided(arrays):
         raise InstanceError("are fractions beside a capacity above 1: divided by it, or not?", field="demand")
     return arrays
+
+
+def _is_divided(arrays: Arrays) -> bool:
+    """Return whether demands seem to be divided by a capacity that the file states, as RL4CO's generator does."""
+    demand = arrays["demand"]
+    if not demand.size or "capacity" not in arrays:
+        return False
+    return bool(np.all(demand <= 1) and np.any(demand % 1 != 0) and np.all(arrays["capacity"] > 1))
 
 
 def _undivided(demand: npt.NDArray[Any], capacity: Any) -> Floats:
