@@ -43,6 +43,19 @@ def x_like(n: int, size: str, number: int, demand: str = "1-100", depot: str = "
     return replace(problem, coordinates=np.rint(problem.coordinates * 1000), metric=Metric.ROUND)
 
 
+def x_mixed(number: int) -> Problem:
+    """Return a small instance of the X generator: depot, layout, demands and route size in turn."""
+    kind = Clustered(
+        depot=("random", "centred", "cornered")[number % 3],
+        customers=("random-clustered", "clustered", "random")[number // 3 % 3],
+        seeds=(3, 8), demand=("50-100", "1-100", "5-10", "1-10", "quadrant", "many-small", "unitary")[number % 7],
+        route_size="triangular",
+    )  # fmt: skip
+    problem = generate("cvrp", 110 + 29 * number % 135, seed=SEED, first=number, layout="clustered", clustered=kind)[0]
+    assert problem.coordinates is not None
+    return replace(problem, coordinates=np.rint(problem.coordinates * 1000), metric=Metric.ROUND)
+
+
 def homberger_like(number: int, *, wide: bool, prizes: bool = False, n: int = 600) -> Problem:
     """Return an instance in the manner of Gehring and Homberger: layout R, RC or C in turn, long or short horizon."""
     random = np.random.default_rng((SEED, n, number, wide))
@@ -83,6 +96,7 @@ def limited(number: int) -> Problem:
 
 FAMILIES: dict[str, Callable[[int], Problem]] = {
     "x120": lambda i: x_like(120 + 20 * i, ("5-8", "8-12", "3-5", "16-25")[i % 4], i),
+    "x-mixed": x_mixed,
     "x400-short": lambda i: x_like(400, "3-5", i, "50-100"),
     "x400": lambda i: x_like(400, "8-12", i),
     "x800-long": lambda i: x_like(800, "16-25", i),
