@@ -42,6 +42,10 @@ class CpuState:
             self._parts[regions] = _core.Chains(self.instances, problem_of, self.chains.isa[4:], numbers)
         return self._parts[regions]
 
+    def of_problem(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return (problems,) the value of the first chain of each problem."""
+        return values[[int(np.argmax(self.problem_of == i)) for i in range(len(self.problems))]]
+
     def stats(self) -> ChainStats:
         current, best = self.chains.costs() / self.per_unit, self.chains.costs(best=True) / self.per_unit
         return ChainStats(current, best, self.chains.missing(best=True), self.made)
@@ -85,6 +89,23 @@ class CpuEngine:
             if recipe.regions > 1:
                 state.parts(recipe.regions)  # allocating them takes time, of which a search may have little
         return state
+
+    def spawn(self, state: CpuState, count: int) -> CpuState:
+        """Return so many other chains for each problem, without routes; they draw random numbers as chains 0, 1, …"""
+        problem_of = np.repeat(np.arange(len(state.problems), dtype=np.int32), count)
+        numbers = np.tile(np.arange(count, dtype=np.int64), len(state.problems))
+        chains = _core.Chains(state.instances, problem_of, self.isa, numbers)
+        chains.reserve(min(self.threads, len(problem_of)))
+        per_unit = state.of_problem(state.per_unit)[problem_of]
+        return CpuState(state.problems, problem_of, chains, per_unit, state.instances, numbers)
+
+    def tour(self, state: CpuState, chain: int) -> Ints:
+        """Return the best solution of a chain: its routes one after another, each ended by a 0."""
+        return np.asarray(state.chains.tour(chain, best=True))
+
+    def place(self, state: CpuState, chain: int, tour: Ints) -> None:
+        """Make a tour of feasible routes the current and the best solution of a chain."""
+        state.chains.set_tour(chain, tour)
 
     def construct(self, state: CpuState, deadline: float | None) -> bool:
         state.chains.construct(self.threads, None if deadline is None else max(0.0, deadline - time.perf_counter()))

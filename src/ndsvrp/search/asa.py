@@ -61,6 +61,10 @@ class Search:
         self._rule_recipe = self.settings.rule_recipe(self.problems[0].customers)
         optional = all(may_ignore_fleet(problem) for problem in self.problems)
         self._ignores_fleet = self.settings.free_fleet > 0 and self.init is None and optional
+        by_side = self.settings.temperature_scale == "side"  # temperatures are given for a box of side 1
+        self._sides = [problem.side() if by_side else 1.0 for problem in self.problems]
+        hot, cold = self.settings.hot, self.settings.cold
+        self._cooling = [ExponentialCooling(hot * side, cold * side) for side in self._sides]
         self._within: list[tuple[float, Solution]] = []  # while it is ignored: the best that keep the limit
 
     def prepare(self) -> State:
@@ -91,22 +95,23 @@ class Search:
         """Whether the time limit allows to convert the problems once more."""
         return self.budget.seconds is None or self.budget.elapsed() + 2 * self.preparation < self.budget.seconds
 
-    def run(self) -> str:
-        """Algorithm 2. Return why it ended."""
+    def _begin(self) -> tuple[State, str | None]:
+        """Improve the first solutions. Return the chains, and why the search ends already, if it does."""
         self._control = Control(self.callback, self.stop)
-        settings, engine, chains, recipe = self.settings, self.engine, self.settings.solutions, self._recipe
-        by_side = settings.temperature_scale == "side"  # temperatures are given for a box of side 1
-        sides = [problem.side() if by_side else 1.0 for problem in self.problems]
-        cooling = [ExponentialCooling(settings.hot * side, settings.cold * side) for side in sides]
-        state = self.state or self.prepare()
+        engine, settings, state = self.engine, self.settings, self.state or self.prepare()
         if self.init is None and not (self._starts_from_savings() and engine.construct(state, self.budget.deadline)):
             improve_start(
                 engine, state, self.seed, settings.start_rounds,
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
                 serve_all=settings.start_served,
             )  # fmt: skip
-        launched = Launched(0, np.array([cool(0.0) for cool in cooling]), state.snapshot())
-        stopped = self._pipeline.push(launched, self._report)
+        launched = Launched(0, np.array([cool(0.0) for cool in self._cooling]), state.snapshot())
+        return state, self._pipeline.push(launched, self._report)
+
+    def run(self) -> str:
+        """Algorithm 2. Return why it ended."""
+        settings, engine, chains, recipe = self.settings, self.engine, self.settings.solutions, self._recipe
+        state, stopped = self._begin()
         while stopped is None:  # line 5
             self.iteration += 1
             used = self.budget.fraction(self.iteration)
@@ -116,7 +121,7 @@ class Search:
                     self.iteration -= 1
                     break
                 state = self._limit_fleet()
-            temperatures = np.array([cool(used) for cool in cooling])  # lines 2 and 15
+            temperatures = np.array([cool(used) for cool in self._cooling])  # lines 2 and 15
             removed = self._removals(state, recipe)
             each = np.repeat(temperatures, chains)
             rollouts = settings.rollouts if removed is None or callable(removed) else removed.shape[1]

@@ -34,6 +34,19 @@ class Settings:
         "problems, with rules and with the learned policy.",
     )
     rollouts: int = documented(200, "K: ruin and recreate steps per chain and iteration, in sequence.")
+    population: int = documented(
+        0,
+        "Solutions that are annealed side by side, then recombined by crossover, on a CPU and with rules; 0: none. "
+        "Chains are then the children of an iteration.",
+    )
+    anneal_share: float = documented(0.3, "Share of a search that anneals the population before it is recombined.")
+    child_steps: int = documented(2000, "Steps that improve a child.")
+    warm: float = documented(0.005, "Temperature at which the steps of a child start, for a bounding box of side 1.")
+    least_apart: float = documented(
+        0.2,
+        "Share of customers with another successor by which solutions of the population differ at least; it falls to "
+        "0 at the end of the search.",
+    )
     rule_steps: int = documented(
         0,
         "Steps per chain and iteration by string removal, as SISRs makes them, after the K steps of the learned policy "
@@ -82,8 +95,8 @@ class Settings:
 
     @property
     def solutions(self) -> int:
-        """Return how many solutions the chains hold: one each, or one per group that shares regions."""
-        return self.chains // self.regions
+        """Return how many solutions are held: one per chain, one per group that shares regions, or a population."""
+        return self.population or self.chains // self.regions
 
     def recipe(self, customers: int, *, by_rule: bool) -> Recipe:
         """Return what an engine needs of these settings, for so many customers."""
@@ -102,6 +115,10 @@ class Settings:
             raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
         if self.chains % self.regions:
             raise NdsError(f"chains must be a multiple of regions, got {self.chains} and {self.regions}")
+        if self.population > 0 and (self.regions > 1 or self.ruin not in RULES):
+            raise NdsError("a population is for rules, and for whole solutions: regions must be 1")
+        if self.population == 1:
+            raise NdsError("a population has at least 2 solutions, got 1")
         if self.rule_steps > 0 and self.ruin in RULES:
             raise NdsError(f"rule_steps are for the learned policy or a function, not for the ruin '{self.ruin}'")
 
@@ -109,7 +126,8 @@ class Settings:
 RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
-    "rollouts": (1, 2**20), "rule_steps": (0, 2**20),
+    "rollouts": (1, 2**20), "rule_steps": (0, 2**20), "population": (0, 2**16), "anneal_share": (0, 0.99),
+    "child_steps": (1, 2**30), "warm": (0, 1000), "least_apart": (0, 1),
     "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
     "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
     "threshold": (0, float("inf")),

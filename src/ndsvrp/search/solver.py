@@ -256,7 +256,8 @@ def _search(
         warnings.warn(message, NdsWarning, stacklevel=4)
     budget = Budget.of(limits, len(problems))
     budget.reserve(CHECKING * sum(problem.customers for problem in problems))
-    search = Search(
+    kind = Search if chosen.settings.population == 0 else _population_search()
+    search = kind(
         problems, engine, chosen.settings, budget, seed, ruin, init, threads=chosen.threads, callback=callback,
         stop=stop,
     )  # fmt: skip
@@ -276,6 +277,12 @@ def _search(
         stopped, failure = "error", failed.__cause__
         search.note_best()
     return Found(_outcomes(search, stopped, _record(opened, len(problems), limits)), stopped, failure)
+
+
+def _population_search() -> type[Search]:
+    from ndsvrp.search.population import PopulationSearch
+
+    return PopulationSearch
 
 
 def _outcomes(search: Search, stopped: str, record: dict[str, Any]) -> list[Outcome]:

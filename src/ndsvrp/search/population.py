@@ -1,0 +1,146 @@
+"""A population of solutions: annealed side by side, then recombined. docs/core.md#population says how."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ndsvrp.engine.base import ChainStats, Floats, Init, Ints, State
+from ndsvrp.engine.cpu import CpuEngine, CpuState
+from ndsvrp.problem import Problem
+from ndsvrp.search.asa import Search
+from ndsvrp.search.crossover import apart, cross, neighbours
+from ndsvrp.search.pipeline import Launched
+from ndsvrp.search.plane import plane
+
+
+class Population:
+    """The solutions of one problem that are kept, as many as at the start."""
+
+    def __init__(self, customers: int, costs: Floats, tours: list[Ints]) -> None:
+        self.customers = customers
+        self.tours = list(tours)
+        self.costs = np.append(costs, np.inf)  # the last place is for a child
+        self._neighbours = np.stack([neighbours(tour, customers) for tour in (*tours, tours[0])])
+        self._apart = np.stack([apart(each, self._neighbours) for each in self._neighbours])
+        np.fill_diagonal(self._apart, np.inf)
+        self._apart[-1] = self._apart[:, -1] = np.inf
+
+    def parents(self, random: np.random.Generator) -> tuple[Ints, Ints]:
+        """Return the tours of two different solutions, drawn uniformly."""
+        first, second = random.choice(len(self.tours), size=2, replace=False)
+        return self.tours[first], self.tours[second]
+
+    def admit(self, cost: float, tour: Ints, least: float) -> int | None:
+        """Let a child replace a solution. Return the number of that solution; None if the child is not kept.
+
+        Of the two solutions that are closest, the more expensive one leaves if they are closer than `least`, or equal;
+        else the most expensive one of all does. The cheapest one always stays.
+        """
+        child = len(self.tours)
+        self.costs[child] = cost
+        self._neighbours[child] = neighbours(tour, self.customers)
+        self._place(child)
+        one, other = divmod(int(np.argmin(self._apart)), child + 1)
+        if self._apart[one, other] < least or self._apart[one, other] == 0.0:
+            leaves = max(one, other, key=lambda i: (self.costs[i], i))
+        else:
+            leaves = child - int(np.argmax(self.costs[::-1]))  # the child, if it costs as much
+        if leaves != child:
+            self.costs[leaves], self.tours[leaves] = cost, tour
+            self._neighbours[leaves] = self._neighbours[child]
+            self._place(leaves)
+        self._apart[child] = self._apart[:, child] = np.inf
+        return None if leaves == child else leaves
+
+    def _place(self, number: int) -> None:
+        self._apart[number] = self._apart[:, number] = apart(self._neighbours[number], self._neighbours)
+        self._apart[number, number] = np.inf
+
+
+@dataclass
+class PopulationSearch(Search):
+    """A search that anneals the solutions of a population without exchange, then breeds: CPU engine, rules only.
+
+    The chains of `_held` are the populations, those of `_children` the next children of each problem.
+    """
+
+    engine: CpuEngine
+    _held: CpuState = field(init=False)
+    _children: CpuState = field(init=False)
+    _points: list[Floats] = field(init=False)  #: (N+1, 2) coordinates of each problem
+
+    def run(self) -> str:
+        """Anneal, then breed, until the budget is spent. Return why the search ended."""
+        settings, share = self.settings, self.settings.anneal_share
+        _, stopped = self._begin()
+        steps = max(1, settings.rollouts * settings.chains // settings.population)
+        while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < share:
+            self.iteration += 1
+            temperatures = np.array([cool(used / share) for cool in self._cooling])
+            self._improve(self._held, np.repeat(temperatures, settings.population)[:, None].repeat(steps, axis=1))
+            stopped = self._pipeline.push(Launched(self.iteration, temperatures, self._held.snapshot()), self._report)
+        populations = self._populations()
+        schedule = self._child_temperatures()
+        while stopped is None:
+            self.iteration += 1
+            left = (1.0 - self.budget.fraction(self.iteration)) / (1.0 - share)
+            self._breed(populations)
+            self._improve(self._children, schedule)
+            self._select(populations, settings.least_apart * left)
+            launched = Launched(self.iteration, schedule[:: settings.chains, -1], self._snapshot())
+            stopped = self._pipeline.push(launched, self._report)
+        self._pipeline.finish(self._report)
+        return stopped
+
+    def _start(self, problems: Sequence[Problem], init: Init) -> State:
+        state = super()._start(problems, init)
+        assert isinstance(state, CpuState)
+        self._held = state
+        self._children = self.engine.spawn(state, self.settings.chains)
+        self._points = [plane(problem) for problem in problems]
+        return state
+
+    def _improve(self, state: CpuState, temperatures: Floats) -> None:
+        self.engine.improve(
+            state, self._recipe, None, temperatures, self.seed, self.iteration, deadline=self.budget.deadline
+        )
+
+    def _populations(self) -> list[Population]:
+        """Return the best solutions of the chains, which become their current ones."""
+        size, populations = self.settings.population, []
+        for number, problem in enumerate(self.problems):
+            chains = range(number * size, (number + 1) * size)
+            tours = [self.engine.tour(self._held, chain) for chain in chains]
+            for chain, tour in zip(chains, tours, strict=True):
+                self.engine.place(self._held, chain, tour)
+            populations.append(Population(problem.customers, self._held.stats().costs[chains], tours))
+        return populations
+
+    def _child_temperatures(self) -> Floats:
+        """Return (children, K) the temperatures of the steps of each child."""
+        settings = self.settings
+        falling = np.geomspace(settings.warm, settings.cold, settings.child_steps)
+        return np.repeat(np.outer(self._sides, falling), settings.chains, axis=0)
+
+    def _breed(self, populations: Sequence[Population]) -> None:
+        """Give the children routes of two parents each."""
+        for child, problem in enumerate(self._children.problem_of):
+            number = child % self.settings.chains  # a problem takes the course that it would take alone
+            random = np.random.default_rng((self.seed, self.iteration, number))
+            first, second = populations[problem].parents(random)
+            self.engine.place(self._children, child, cross(first, second, self._points[problem], random))
+
+    def _select(self, populations: Sequence[Population], least: float) -> None:
+        """Let the children take the places of other solutions, one after another."""
+        costs = self._children.stats().best_costs
+        for child, problem in enumerate(self._children.problem_of):
+            tour = self.engine.tour(self._children, child)
+            place = populations[problem].admit(float(costs[child]), tour, least)
+            if place is not None:
+                self.engine.place(self._held, problem * self.settings.population + place, tour)
+
+    def _snapshot(self) -> Callable[[], ChainStats]:
+        """Return the numbers of the populations, with the steps that the children made."""
+        stats = self._held.stats()._replace(made=self._children.made)
+        return lambda: stats
