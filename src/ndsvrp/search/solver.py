@@ -11,7 +11,7 @@ import numpy as np
 
 from ndsvrp import models
 from ndsvrp.check import check
-from ndsvrp.constraints.fleet import shortage
+from ndsvrp.constraints.shortage import shortage
 from ndsvrp.engine.base import Engine
 from ndsvrp.errors import CallbackError, InstanceError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.problem import Problem, require_problem, require_problems
