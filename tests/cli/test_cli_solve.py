@@ -81,6 +81,15 @@ def test_start_from_a_solution_is_never_worse(nds, instance, data):
     assert answer.stdout == "26362\n"
 
 
+def test_a_start_may_lack_customers(nds, instance, data, tmp_path):
+    start = tmp_path / "yesterday.sol"
+    known = (data / "lib/X/X-n106-k14.sol").read_text().splitlines()
+    start.write_text("\n".join(line for line in known if not line.startswith("Route #3")) + "\n")
+    answer = nds("solve", instance, "--iterations", 3, "--init", start)
+    new = next(line for line in known if line.startswith("Route #3")).count(" ") - 1
+    assert f"{start}: {new} required customers not served, inserted before the search\n" in answer.stdout
+
+
 def test_settings_reach_the_search(nds, instance, tmp_path):
     file = tmp_path / "a.json"
     nds("solve", instance, "--iterations", 2, "--solver", "nds", "--ruin", "related", "--round", "exact",

@@ -305,8 +305,8 @@ def test_init_is_never_worsened() -> None:
     for solver in ("sisr", "nds"):
         again = solve(problem, iterations=1, seed=2, solver=solver, init=good.solution, rollouts=5)
         assert again.cost <= good.cost
-    with pytest.raises(InstanceError, match=r"initial solution is infeasible: .*not served: 2"):
-        solve(Problem(**FOUR), iterations=1, init=Solution([(1,), (3,), (4,)]))
+    with pytest.raises(InstanceError, match=r"initial solution is infeasible: route 1: customer 1 is served twice"):
+        solve(Problem(**FOUR), iterations=1, init=Solution([(1, 1), (3,), (4,)]))
 
 
 @pytest.mark.parametrize(

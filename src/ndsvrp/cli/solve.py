@@ -45,6 +45,8 @@ from ndsvrp.search.result import STOPPED, Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.search.stopping import Limits, is_timed
+from ndsvrp.search.warm_start import missing_customers
+from ndsvrp.solution import Solution
 from ndsvrp.text import amount
 
 DEFAULT_SECONDS = 30.0
@@ -96,7 +98,14 @@ def solve_command(
     index: Index = None,
     ignore_field: IgnoreField = None,
     stated: Stated = NOTHING,
-    init: Annotated[Path | None, option("FILE", "Start from this solution: .sol or JSON.", panel=_FILES)] = None,
+    init: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Start from this solution, .sol or JSON; required customers that it lacks are inserted.",
+            panel=_FILES,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         option(
@@ -205,14 +214,14 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
     task.tell(headline(problem, task.rounding))
     task.tell(plan_line(opened.plan, solver.request, _model_name(opened)))
     task.tell(task.limit_line)
+    if init is not None and start is not None:
+        _tell_missing(task, problem, init, start)
     file, limits = str(task.file), task.limits
     with Interrupts() as interrupts, page_of(problem, file, limits, task.seed, wanted=task.page) as page:
         try:
             with task.watched(interrupts, [problem]) as callback:
                 callbacks = callback if page is None else _both(callback, page)
                 result = solver.solve(problem, seed=task.seed, init=start, callback=callbacks, **limits)
-        except InstanceError as refused:
-            raise refused.located(str(init)) if refused.field == "init" else refused from None
         except NoSolutionError as partial:
             if partial.result is not None:
                 task.tell_written(files.write(partial.result)[0], ", of a partial solution")
@@ -230,6 +239,16 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
         raise error
     if result.stopped == "interrupted":
         raise typer.Exit(interrupts.exit_code)
+
+
+def _tell_missing(task: _Task, problem: Problem, file: Path, start: Solution) -> None:
+    """Say how many customers a start lacks; refuse what is violated, with its file."""
+    try:
+        missing = missing_customers(problem, start)
+    except InstanceError as refused:
+        raise refused.located(str(file)) from None
+    if missing:
+        task.tell(f"{file}: {amount(len(missing), 'required customer')} not served, inserted before the search")
 
 
 def _both(first: Callback, second: Callback) -> Callback:

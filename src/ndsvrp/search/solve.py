@@ -35,6 +35,9 @@ def solve(
     GPU, and converting the problem to the form of the engine (`Result.preparation`); it includes export and check of
     the result. Your own function is never called before the clock starts, unless it is `on_device`.
 
+    `init` is a solution to start from. Required customers that it does not serve are inserted at the cheapest
+    positions before the clock starts; anything else that it violates is refused.
+
     `callback` is called with a `Progress` after each iteration; `progress.incumbent` is the best solution. If it
     returns False the search ends, and likewise if `stop` returns something true: any function of the progress, or
     without arguments, such as `event.is_set`. If one of them raises an exception, the search ends with a CallbackError

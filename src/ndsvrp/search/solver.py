@@ -13,7 +13,7 @@ from ndsvrp import models
 from ndsvrp.check import check
 from ndsvrp.constraints.shortage import shortage
 from ndsvrp.engine.base import Engine
-from ndsvrp.errors import CallbackError, InstanceError, NdsError, NdsWarning, NoSolutionError
+from ndsvrp.errors import CallbackError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.problem import Problem, require_problem, require_problems
 from ndsvrp.records import require_whole
 from ndsvrp.ruin import Ruin, as_ruin
@@ -23,7 +23,9 @@ from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.planning import Plan, Request, plan
 from ndsvrp.search.result import Result, no_solution
 from ndsvrp.search.stopping import Budget, Limits, is_timed
+from ndsvrp.search.warm_start import missing_customers, with_missing
 from ndsvrp.solution import Solution, require_solution
+from ndsvrp.text import amount
 from ndsvrp.variants import variant_of
 
 TOGETHER = 16  # problems searched side by side by default
@@ -111,10 +113,14 @@ class Solver:
         if init is not None:
             require_solution("init", init)
         opened = self.open(problem, timed=is_timed(limits))
-        if init is not None and not (report := check(problem, init)).feasible:
-            raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
+        missing = [] if init is None else missing_customers(problem, init)
         if short := shortage(problem):
             raise NoSolutionError(short, [])
+        if init is not None and missing:
+            init = with_missing(problem, init, missing, seed)
+            left = len(set(missing).difference(*init.routes))
+            what = amount(len(missing), "required customer")
+            logger.info("%s: init lacks %s, %d inserted", problem.name, what, len(missing) - left)
         found = _search([problem], opened, limits, seed, callback, stop, init)
         if found.failure is not None:
             raise CallbackError(found.failure, found.outcomes) from found.failure
