@@ -257,7 +257,7 @@ def test_an_interrupt_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> N
 def test_bad_requests() -> None:
     with pytest.raises(NdsError, match="together must be at least 1, got 0"):
         solve_set(generate("cvrp", 5), iterations=1, together=0)
-    with pytest.raises(NdsError, match="needs a limit"):
+    with pytest.raises(NdsError, match="over which it cools; patience, target and stop only end it earlier"):
         solve_set(generate("cvrp", 5))
     with pytest.raises(NdsError, match="'init'"):
         solve_set(generate("cvrp", 5), iterations=1, init=None)

@@ -75,7 +75,8 @@ def page_of(problem: Problem, file: str, limits: Limits, seed: int, *, wanted: b
     from ndsvrp.serve.watch import Watched
 
     with Watched(problem, file, limits, seed) as page:
-        say(f"watch the search on {page.address}", error=True)
+        until = "" if sys.stderr.isatty() else "; without a terminal the page ends with the search"
+        say(f"watch the search on {page.address}{until}", error=True)
         try:
             yield page
         except NdsError as error:

@@ -124,7 +124,10 @@ def solve_command(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the cost; one per line for a set.")] = False,
     page: Annotated[
-        bool, typer.Option("--watch", help="Serve a page on a local port that shows routes and cost while it searches.")
+        bool,
+        typer.Option(
+            "--watch", help="Serve a page on a local port that shows routes and cost; on a terminal until Ctrl-C."
+        ),
     ] = False,
 ) -> None:
     """Solve an instance, or every instance of an .npz set or a folder.
