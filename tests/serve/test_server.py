@@ -158,7 +158,7 @@ def test_the_extra_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     for command in (["serve"], ["solve", str(INSTANCE), "--watch", "--time", "1"]):
         answer = CliRunner().invoke(app, command, prog_name="nds")
         assert answer.exit_code == 2
-        assert "the service needs fastapi: pip install 'ndsvrp[serve]'" in answer.output
+        assert "the service needs fastapi: pip install '.[serve]' in a clone of the repository" in answer.output
 
 
 def test_the_documentation_lists_every_setting() -> None:

@@ -75,8 +75,9 @@ def page_of(problem: Problem, file: str, limits: Limits, seed: int, *, wanted: b
     from ndsvrp.serve.watch import Watched
 
     with Watched(problem, file, limits, seed) as page:
-        until = "" if sys.stderr.isatty() else "; without a terminal the page ends with the search"
-        say(f"watch the search on {page.address}{until}", error=True)
+        if not sys.stderr.isatty():
+            say("the page ends with the search: there is no terminal to end it on", error=True)
+        say(f"watch the search on {page.address}", error=True)
         try:
             yield page
         except NdsError as error:
