@@ -216,7 +216,7 @@ def test_partial_solutions_are_written_where_files_can_say_so(nds, fleet, any_fl
 def test_fleet_too_small(nds, fleet, any_fleet, tmp_path):
     answer = nds("solve", fleet(4), "--iterations", 5, "--out", tmp_path / "a.sol", code=3)
     assert answer.stderr.count("\n") == 1
-    count, names = re.search(r"leave (\d+) required customers unserved: ([\d, ]+)$", answer.stderr).groups()
+    count, names = re.search(r"leaves? (\d+) required customers? unserved: ([\d, ]+)$", answer.stderr).groups()
     named = [int(name) for name in names.split(", ")]
     assert len(set(named)) == int(count) == 10
     assert all(1 <= name <= 30 for name in named)
@@ -228,7 +228,7 @@ def test_all_unserved_customers_are_named(nds, any_fleet, tmp_path):
     problem = ndsvrp.generate("cvrp", 90, capacity=20)[0].replace(vehicles=1)
     ndsvrp.write_set(tmp_path / "tight.npz", [problem])
     answer = nds("solve", tmp_path / "tight.npz", "--index", 0, "--iterations", 2, code=3)
-    count, names = re.search(r"leave (\d+) required customers unserved: ([\d, ]+)$", answer.stderr).groups()
+    count, names = re.search(r"leaves? (\d+) required customers? unserved: ([\d, ]+)$", answer.stderr).groups()
     assert len(set(names.split(", "))) == int(count) > 60
 
 

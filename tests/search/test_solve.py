@@ -569,7 +569,7 @@ def test_required_customers_come_before_any_prize(prize: float) -> None:
 
 def test_impossible_fleet() -> None:
     problem = Problem(coordinates=np.eye(6, 2), demand=[0, 3, 3, 2, 2, 2], capacity=4, vehicles=3)  # 12 of 12
-    with pytest.raises(NoSolutionError, match="3 vehicles leave 1 required customers unserved") as caught:
+    with pytest.raises(NoSolutionError, match="3 vehicles leave 1 required customer unserved") as caught:
         solve(problem, iterations=5, seed=1)
     assert len(caught.value.unserved) == 1
     assert caught.value.unserved[0] in {1, 2, 3, 4, 5}

@@ -88,7 +88,7 @@ def test_a_fleet_too_small_leaves_the_others_their_results(monkeypatch: pytest.M
     problems = [p.replace(vehicles=v) for p, v in zip(generate("cvrp", 20, count=3), (20, 1, 20), strict=True)]
     first, second, third = solve_set(problems, **SHORT)
     assert isinstance(second, NoSolutionError)
-    assert "1 vehicles leave" in str(second) and len(second.unserved) > 0
+    assert "1 vehicle leaves" in str(second) and len(second.unserved) > 0
     assert course(first) == course(solve(problems[0], **SHORT))
     assert course(third) == course(solve(problems[2], **SHORT))
 

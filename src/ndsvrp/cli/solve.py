@@ -71,7 +71,7 @@ def solve_command(
     patience: Annotated[
         int | None, option("N", "Stop after N iterations without a better solution.", panel=_LIMITS, min=1)
     ] = None,
-    seed: Annotated[int, option("N", "Same seed, same result, for any number of threads.", min=0)] = 0,
+    seed: Annotated[int, option("N", "Same seed and --iterations, same result, for any number of threads.", min=0)] = 0,
     solver: Annotated[str, request_option("solver", "NAME", _HOW)] = "auto",
     ruin: Annotated[str | None, request_option("ruin", "NAME", _HOW)] = None,
     model: Annotated[str | None, request_option("model", "NAME|PATH", _HOW)] = None,

@@ -21,7 +21,7 @@ from ndsvrp.search.asa import Search
 from ndsvrp.search.control import Callback, CallbackFailure, Stop, interruptible
 from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.planning import Plan, Request, plan
-from ndsvrp.search.result import Result, no_solution
+from ndsvrp.search.result import STOPPED, Result, no_solution
 from ndsvrp.search.stopping import Budget, Limits, is_timed
 from ndsvrp.search.warm_start import missing_customers, with_missing
 from ndsvrp.solution import Solution, require_solution
@@ -301,7 +301,7 @@ def _outcomes(search: Search, stopped: str, record: dict[str, Any]) -> list[Outc
 
 def _log_start(problems: Sequence[Problem], chosen: Plan, seed: int) -> None:
     first = problems[0]
-    what = f"{first.name}: {variant_of(first).title}, {first.customers} customers"
+    what = f"{first.name}: {variant_of(first).title}, {amount(first.customers, 'customer')}"
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     logger.info("%s%s: solver %s, ruin %s, %s chains, device %s, seed %s", what, more, chosen.solver,
                 chosen.settings.ruin, chosen.settings.chains, chosen.device, seed)  # fmt: skip
@@ -313,8 +313,8 @@ def _log_end(result: Result, outcome: Outcome) -> None:
     if isinstance(outcome, NoSolutionError):
         logger.warning("%s: %s", result.problem.name, outcome)
     else:
-        logger.info("%s: cost %r, %s after %.2f s, %d iterations", result.problem.name, result.cost, result.stopped,
-                    result.seconds, result.iterations)  # fmt: skip
+        logger.info("%s: cost %r, %s after %.2f s, %s", result.problem.name, result.cost, STOPPED[result.stopped],
+                    result.seconds, amount(result.iterations, "iteration"))  # fmt: skip
 
 
 def _record(opened: Opened, together: int, limits: Limits) -> dict[str, Any]:
