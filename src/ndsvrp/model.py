@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from inspect import signature
 from math import isinf, nan
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from ndsvrp.scope import refuse_keyword
 from ndsvrp.text import amount, printable
 
 if TYPE_CHECKING:
+    from ndsvrp.search.options import SolveOptions
     from ndsvrp.search.result import Result
 
 Window = Sequence[float | str | None]
@@ -188,7 +189,7 @@ class Model:
             fields["windows"] = filled_windows(windows, Problem(**fields))
         return Problem(**fields)
 
-    def solve(self, **options: Any) -> Result:
+    def solve(self, **options: Unpack[SolveOptions]) -> Result:
         """Solve the problem; the options are those of `ndsvrp.solve`."""
         from ndsvrp.search.solve import solve
 

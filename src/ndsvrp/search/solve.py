@@ -1,11 +1,12 @@
 """Solve a problem, or a set of problems, in one call."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Unpack
 
 from ndsvrp.errors import NdsError, NoSolutionError
 from ndsvrp.problem import Problem
 from ndsvrp.search.control import Callback, Stop
+from ndsvrp.search.options import Options
 from ndsvrp.search.planning import Request
 from ndsvrp.search.result import Result
 from ndsvrp.search.solver import OnResult, Solver
@@ -24,7 +25,7 @@ def solve(
     init: Solution | None = None,
     callback: Callback | None = None,
     stop: Stop | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Result:
     """Solve a problem; the cost and feasibility of the result come from `check`.
 
@@ -71,7 +72,7 @@ def solve_set(
     stop: Stop | None = None,
     on_result: OnResult | None = None,
     cluster: str | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> list[Result | NoSolutionError]:
     """Solve several problems, up to `together` of them side by side (16 by default).
 

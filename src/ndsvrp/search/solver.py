@@ -20,6 +20,7 @@ from ndsvrp.ruin import Ruin, as_ruin
 from ndsvrp.search.asa import Search
 from ndsvrp.search.control import Callback, CallbackFailure, Stop, interruptible
 from ndsvrp.search.fleet import may_ignore_fleet
+from ndsvrp.search.options import Options
 from ndsvrp.search.planning import Plan, Request, plan
 from ndsvrp.search.result import STOPPED, Result, no_solution
 from ndsvrp.search.stopping import Budget, Limits, is_timed
@@ -55,7 +56,7 @@ class Solver:
     Options are fields of `Request` and of `Settings`; see `ndsvrp.solve`.
     """
 
-    def __init__(self, request: Request | None = None, **options: Any) -> None:
+    def __init__(self, request: Request | None = None, **options: Unpack[Options]) -> None:
         if request is not None and options:
             raise NdsError("a solver takes a request or options, not both")
         if request is not None and not isinstance(request, Request):
