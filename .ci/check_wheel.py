@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {"src/ndsvrp": "ndsvrp", "native/include/ndsvrp": "ndsvrp/native/ndsvrp", "native/cuda": "ndsvrp/native/cuda"}
 
 LARGEST_MB = 210  # of site-packages: the package and what it needs, without any extra
-NEEDS_TORCH = "the learned policy needs torch and safetensors: pip install 'ndsvrp[policy]'"
+NEEDS_TORCH = "the learned policy needs torch and safetensors: pip install '.[policy]' in a clone of the repository"
 
 
 def installed_mb() -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import warnings
@@ -84,13 +85,27 @@ def test_commands_of_all_pages_have_known_options() -> None:
     assert len(shown) > 70
 
 
-def test_commands_of_the_readme_run(folder: Path) -> None:
-    """Those of a search, on smaller instances and with shorter limits; benchmarks have tests of their own."""
+def run_readme(commands: str) -> int:
+    """Run those commands of the README, on smaller instances and with shorter limits. Return their number."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^    (nds (?:solve|check|generate) .*)$", text, re.MULTILINE)
+    lines = re.findall(rf"^    (nds (?:{commands}) .*)$", text, re.MULTILINE)
     for line in lines:
         small = TIME.sub(r"\g<1>0.1", line).replace("-n 500 --count 16", "-n 20 --count 2")
         with pytest.raises(SystemExit) as end:
             app(shlex.split(small, comments=True)[1:], prog_name="nds")
         assert end.value.code == 0, line
-    assert len(lines) >= 4 and len(list((folder / "solutions").glob("*.sol"))) == 2
+    return len(lines)
+
+
+def test_commands_of_the_readme_run(folder: Path) -> None:
+    assert run_readme("solve|check|generate") >= 4
+    assert len(list((folder / "solutions").glob("*.sol"))) == 2
+
+
+@pytest.mark.slow
+def test_benchmarks_of_the_readme_run(folder: Path) -> None:
+    pytest.importorskip("pyvrp")
+    assert run_readme("generate|bench run set.npz|bench report") == 3
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    assert {row["solver"] for row in rows} == {"hybrid", "sisr", "pyvrp"} and len(rows) == 6
+    assert "<h1>" in (folder / "report.html").read_text()

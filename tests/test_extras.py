@@ -13,10 +13,10 @@ from ndsvrp.extras import EXTRAS, require
 
 ROOT = Path(__file__).parents[1]
 INSTANCE = "examples/data/X-n106-k14.vrp"
-POLICY = "nds: the learned policy needs torch and safetensors: pip install 'ndsvrp[policy]'\n"
-RAY = "nds: a cluster needs ray: pip install 'ndsvrp[ray]'\n"
-SERVE = "nds: the service needs fastapi and uvicorn: pip install 'ndsvrp[serve]'\n"
-GPU = "nds: the GPU engine needs torch: pip install 'ndsvrp[gpu]'\n"
+POLICY = "nds: the learned policy needs torch and safetensors: pip install '.[policy]' in a clone of the repository\n"
+RAY = "nds: a cluster needs ray: pip install '.[ray]' in a clone of the repository\n"
+SERVE = "nds: the service needs fastapi and uvicorn: pip install '.[serve]' in a clone of the repository\n"
+GPU = "nds: the GPU engine needs torch: pip install '.[gpu]' in a clone of the repository\n"
 
 BASE = """
 import sys
@@ -67,7 +67,7 @@ def test_without_any_extra(tmp_path: Path) -> None:
 def test_the_error_is_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that try an import, and fall back, need not know our errors."""
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(ImportError, match="the service needs uvicorn: pip install 'ndsvrp"):
+    with pytest.raises(ImportError, match=r"the service needs uvicorn: pip install '.\[serve"):
         require("serve")
     assert issubclass(ndsvrp.MissingPackageError, ndsvrp.NdsError)
 

@@ -44,6 +44,26 @@ def test_arrays_of_a_model() -> None:
     assert problem.windows is None and problem.distance is None
 
 
+def test_names_of_pyvrp_are_known() -> None:
+    for name, words in {
+        "add_client": "add_customer", "add_location": "add_depot", "add_vehicle_type": "set_fleet",
+        "add_edge": "set_matrix",
+    }.items():  # fmt: skip
+        with pytest.raises(AttributeError, match=f"^'Model' has no '{name}'; {words} "):
+            getattr(ndsvrp.Model(), name)
+        assert hasattr(ndsvrp.Model, words)
+    with pytest.raises(AttributeError, match=r"^'Model' has no 'customers'$"):
+        ndsvrp.Model().customers  # type: ignore[attr-defined]
+
+
+def test_a_model_is_shown_in_one_line() -> None:
+    assert repr(ndsvrp.Model("new")) == "<Model 'new': no depot, 0 customers>"
+    made = model()
+    made.set_fleet(3, capacity=20)
+    made.set_matrix(duration=np.ones((3, 3)))
+    assert repr(made) == "<Model 'two': depot, 2 customers, vehicles 3, capacity 20, duration matrix>"
+
+
 def test_solve() -> None:
     made = model()
     made.set_fleet(capacity=5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pathlib
 from typing import Any
 
@@ -208,6 +209,12 @@ def test_format_by_suffix(name: str, start: bytes, tmp_path: pathlib.Path) -> No
     plot_routes(four(), Solution([(1, 2), (3,), (4,)]), tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(start)
     assert [p.name for p in tmp_path.iterdir()] == [name]  # no draft is left behind
+
+
+def test_pdf_files_are_written_quietly(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        plot_routes(four(), Solution([(1, 2), (3,), (4,)]), tmp_path / "a.pdf")
+    assert caplog.text == ""
 
 
 def test_pdf_files_have_true_type_fonts(tmp_path: pathlib.Path) -> None:

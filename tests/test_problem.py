@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 
@@ -200,7 +200,23 @@ def test_a_prize_of_no_tick_does_not_excuse_a_customer_out_of_reach() -> None:
         make(metric="round", windows=windows(ANY, (0, 9)), prize=[0, 3, 1e-12])
 
 
+def test_unknown_and_missing_keywords_are_named() -> None:
+    known = "demand, capacity, coordinates, distance,"
+    for keywords, words in (
+        ({"coords": [[0, 0]], "demand": [0]}, f"Problem: unknown 'coords' (known: {known}"),
+        ({"demand": [0, 1]}, f"Problem: missing capacity (known: {known}"),
+        ({}, f"Problem: missing demand and capacity (known: {known}"),
+    ):
+        with pytest.raises(NdsError) as caught:
+            Problem(**keywords)
+        assert str(caught.value).startswith(words)
+    with pytest.raises(NdsError, match=r"^Problem takes keywords only \(demand, "):
+        Problem([0, 1], 2)  # type: ignore[misc]
+
+
 def test_vehicles_are_a_plain_int() -> None:
+    with pytest.raises(InstanceError, match="vehicles: True is not a number of vehicles"):
+        make(vehicles=True)
     for vehicles in (2, 2.0, np.int64(2)):
         assert type(make(vehicles=vehicles).vehicles) is int
 
@@ -339,6 +355,7 @@ def test_a_rounded_length_is_less_than_a_tick_off(length: float, metric: Metric)
 
 
 def test_a_problem_prints_in_one_line() -> None:
+    assert repr(make(demand=[0, 0, 0], name="free")) == "<Problem 'free': CVRP, 2 customers, metric none>"
     assert repr(make(name="town", vehicles=2)) == (
         "<Problem 'town': CVRP, 2 customers, capacity 5, at most 2 vehicles, metric none>"
     )

@@ -140,3 +140,11 @@ def test_limits_survive_a_set(tmp_path: Path) -> None:
 def test_cmt6_is_solved_to_its_published_cost() -> None:
     result = solve(ndsvrp.read(LIMITS / "CMT6.vrp"), iterations=200, target=555.44, seed=1, device="cpu")
     assert result.cost == pytest.approx(555.43, abs=0.005)
+
+
+@pytest.mark.parametrize("limit", [7.0, 8.0])
+def test_a_route_may_be_as_long_as_the_limit(limit: float) -> None:
+    """Also where the limit is a power of two, and so the largest number of the ticks."""
+    points = [[0, 0], [1, 0], [2, 0], [limit / 2, 0]]
+    problem = Problem(demand=[0, 1, 1, 1], capacity=3, coordinates=points, max_distance=limit)
+    assert solve(problem, iterations=5, device="cpu").cost == limit

@@ -101,3 +101,11 @@ def test_schedules_agree_with_check(variant: str) -> None:
         assert np.all(starts <= due + problem.time_tolerance)
         assert min(stop.slack for stop in served) >= -problem.time_tolerance
         assert all(stop.wait >= 0 for stop in served)
+
+
+def test_rounding_is_no_waiting() -> None:
+    """A vehicle leaves so that it arrives when a window opens; by float64 at 0.3069999999999999 for 0.307."""
+    problem = ndsvrp.generate("vrptw", 50, seed=0)[0]
+    routes = ndsvrp.solve(problem, iterations=3, device="cpu").schedule
+    early = [stop for route in routes for stop in route.stops if 0 < stop.start - stop.arrival < 1e-9]
+    assert early and {stop.wait for stop in early} == {0.0}

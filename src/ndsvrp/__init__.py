@@ -6,7 +6,7 @@ here are the public API.
 """
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ndsvrp import models
 from ndsvrp.check import Report, Violation, check
@@ -27,18 +27,25 @@ from ndsvrp.metric import Metric
 from ndsvrp.model import Model
 from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest
-from ndsvrp.search.result import Progress, Result
+from ndsvrp.schedule import RouteSchedule, StopTimes
+from ndsvrp.search.result import Progress, Result, TracePoint
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solve import solve, solve_set
 from ndsvrp.search.solver import Solver
 from ndsvrp.solution import Route, Solution
 
 if TYPE_CHECKING:
+    from ndsvrp.plot import plot_trace
+
     __version__: str
 else:
 
-    def __getattr__(name: str) -> str:
-        """Return `__version__` when it is asked for: importing the reader of metadata takes a tenth of our import."""
+    def __getattr__(name: str) -> Any:
+        """Return what takes long to import when it is asked for: the reader of metadata, and matplotlib."""
+        if name == "plot_trace":
+            from ndsvrp.plot import plot_trace
+
+            return plot_trace
         if name != "__version__":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib.metadata import PackageNotFoundError, version
@@ -53,7 +60,8 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "CallbackError", "CheckpointError", "ClusterError", "EngineError", "InstanceError", "Metric", "MissingPackageError",
-    "Model", "NdsError", "NoSolutionError", "Problem", "Progress", "Report", "Result", "Route", "Ruin", "RuinRequest",
-    "Settings", "Solution", "Solver", "View", "Violation", "check", "generate", "models", "read", "read_set",
-    "read_solution", "solve", "solve_set", "write", "write_set", "write_solution",
+    "Model", "NdsError", "NoSolutionError", "Problem", "Progress", "Report", "Result", "Route", "RouteSchedule",
+    "Ruin", "RuinRequest", "Settings", "Solution", "Solver", "StopTimes", "TracePoint", "View", "Violation", "check",
+    "generate", "models", "plot_trace", "read", "read_set", "read_solution", "solve", "solve_set", "write",
+    "write_set", "write_solution",
 ]  # fmt: skip

@@ -20,5 +20,5 @@ def require(extra: str) -> None:
 
 
 def install(extra: str) -> str:
-    """Return the command that installs an extra."""
-    return f"pip install 'ndsvrp[{extra}]'"
+    """Return the command that installs an extra. No index has the package: one by its name would not be this one."""
+    return f"pip install '.[{extra}]' in a clone of the repository"

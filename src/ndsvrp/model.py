@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from inspect import signature
 from math import isinf, nan
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,21 @@ from ndsvrp.geo import haversine, looks_like_degrees
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 from ndsvrp.scope import refuse_keyword
+from ndsvrp.text import amount, printable
 
 if TYPE_CHECKING:
+    from ndsvrp.search.options import SolveOptions
     from ndsvrp.search.result import Result
 
 Window = Sequence[float | str | None]
+
+_OTHER_NAMES = {
+    "add_client": "add_customer adds a customer",
+    "add_location": "add_depot and add_customer take x and y, or lat and lon",
+    "add_vehicle_type": "set_fleet describes the vehicles, which are all alike",
+    "add_edge": "set_matrix sets the distances and durations of all edges",
+}
+"""By the names of PyVRP: how it is done here."""
 
 
 class Model:
@@ -45,6 +55,20 @@ class Model:
         self._customers: list[dict[str, Any]] = []
         self._fleet: dict[str, Any] | None = None
         self._matrices: dict[str, npt.ArrayLike | None] = {}
+
+    def __repr__(self) -> str:
+        """Return one line with what there is so far."""
+        parts = ["no depot" if self._depot is None else "depot", amount(len(self._customers), "customer")]
+        parts += [f"{name} {value}" for name, value in (self._fleet or {}).items() if value is not None]
+        parts += [f"{name} matrix" for name in self._matrices]
+        return f"<Model '{printable(str(self.name))}': {', '.join(parts)}>"
+
+    if not TYPE_CHECKING:  # or a type checker would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse a name that there is not, with ours for those of PyVRP."""
+            hint = f"; {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
+            raise AttributeError(f"'Model' has no '{name}'{hint}", name=name, obj=self)
 
     def add_depot(
         self,
@@ -165,7 +189,7 @@ class Model:
             fields["windows"] = filled_windows(windows, Problem(**fields))
         return Problem(**fields)
 
-    def solve(self, **options: Any) -> Result:
+    def solve(self, **options: Unpack[SolveOptions]) -> Result:
         """Solve the problem; the options are those of `ndsvrp.solve`."""
         from ndsvrp.search.solve import solve
 

@@ -16,7 +16,7 @@ from ndsvrp.constraints import CONSTRAINTS, FIELDS, Field, constraints_of, refus
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.geo import haversine
 from ndsvrp.metric import FLOAT_TOLERANCE, Floats, Metric
-from ndsvrp.scope import refuse_keyword
+from ndsvrp.scope import checks_keywords
 from ndsvrp.solution import NOT_ROUTES, Solution
 from ndsvrp.text import printable
 
@@ -52,6 +52,7 @@ class Problem:
     names: tuple[str, ...] | None = None  #: (N+1,) of depot and customers, all different
     name: str = "problem"
 
+    @checks_keywords
     def __init__(
         self,
         *,
@@ -74,8 +75,6 @@ class Problem:
         **unknown: Never,
     ) -> None:
         given = dict(locals())
-        for keyword in unknown:
-            refuse_keyword("Problem", keyword, (field.name for field in dataclasses.fields(Problem)))
         for field in dataclasses.fields(Problem):
             self._set(field.name, given[field.name])
         self._validate()
@@ -345,8 +344,8 @@ def _count(field: str, value: Any) -> int:
         count = int(value)
     except (TypeError, ValueError, OverflowError):  # text, nan, infinity
         count = 0
-    if count < 1 or count != value:
-        given = repr(value) if isinstance(value, str) else count if count == value else value
+    if count < 1 or count != value or isinstance(value, bool | np.bool_):
+        given = repr(value) if isinstance(value, str | bool) else count if count == value else value
         raise InstanceError(f"{given} is not a number of {field}", field=field)
     return count
 

@@ -71,10 +71,15 @@ def schedule(problem: Problem, solution: Solution) -> tuple[RouteSchedule, ...]:
         RouteSchedule(
             times.route,
             tuple(
-                StopTimes(node, problem.name_of(node), arrival, start - arrival, start, departure, slack)
+                StopTimes(node, problem.name_of(node), arrival, _wait(arrival, start), start, departure, slack)
                 for node, arrival, start, departure, slack in zip(*times[1:], strict=True)
             ),
             {name: by_route[times.route] for name, by_route in figures.items()},
         )
         for times in timetables(problem, visits)
     )
+
+
+def _wait(arrival: float, start: float) -> float:
+    """Return the time between them; 0 where only the rounding of float64 is left."""
+    return start - arrival if start - arrival > 1e-9 * abs(start) else 0.0

@@ -1,9 +1,13 @@
 """What the program does not solve, by the words that files and calls use for it."""
 
-from collections.abc import Iterable
-from typing import NoReturn
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import signature
+from typing import Any, NoReturn, TypeVar
 
 from ndsvrp.errors import NdsError
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
 
 _MEANINGS = {
     "DISTANCE": "a limit on the length of a route",
@@ -38,3 +42,23 @@ def refuse_keyword(call: str, name: str, known: Iterable[str]) -> NoReturn:
     meaning = unsupported("_".join(word for word in name.split("_") if word not in "_".join(known).split("_")))
     hint = f"not supported: {meaning}; " if meaning else ""
     raise NdsError(f"{call}: unknown '{name}' ({hint}known: {', '.join(known)})")
+
+
+def checks_keywords(init: _Init) -> _Init:
+    """Make a constructor name unknown keywords first, and then missing ones; Python would name the missing alone."""
+    known = {name: each for name, each in signature(init).parameters.items() if name not in ("self", "unknown")}
+    required = [name for name, each in known.items() if each.default is each.empty]
+
+    @wraps(init)
+    def checked(self: Any, *others: Any, **given: Any) -> None:
+        call = type(self).__name__
+        for name in given:
+            if name not in known:
+                refuse_keyword(call, name, known)
+        if others:
+            raise NdsError(f"{call} takes keywords only ({', '.join(known)})")
+        if missing := [name for name in required if name not in given]:
+            raise NdsError(f"{call}: missing {' and '.join(missing)} (known: {', '.join(known)})")
+        init(self, **given)
+
+    return checked  # type: ignore[return-value]

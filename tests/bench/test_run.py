@@ -289,7 +289,7 @@ def test_bad_requests(small_set: Path, changes: dict[str, Any], message: str) ->
 
 def test_what_is_given_twice_runs_once(small_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pool, "call", lambda self, task, limit: [FOUND])
-    rows = run([small_set], ["fakes:STAR", "fakes:CHOOSY", "fakes:STAR"], [1, 1.0], "0", [3, 3])
+    rows = run([small_set, str(small_set)], ["fakes:STAR", "fakes:CHOOSY", "fakes:STAR"], [1, 1.0], "0", [3, 3])
     assert [(row["solver"], row["seed"], row["budget"]) for row in rows] == [
         ("fakes:STAR", 3, 1.0), ("fakes:CHOOSY", 3, 1.0),
     ]  # fmt: skip

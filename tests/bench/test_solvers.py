@@ -47,7 +47,10 @@ def test_a_missing_package(name: str, package: str, extra: str, monkeypatch: pyt
     monkeypatch.setattr(f"ndsvrp.bench.{name}_adapter.version", missing)
     with pytest.raises(InstanceError) as caught:
         version_of(name, find_solver(name))
-    assert str(caught.value) == f"solvers: '{name}' needs the package {package} (pip install 'ndsvrp[{extra}]')"
+    assert (
+        str(caught.value)
+        == f"solvers: '{name}' needs the package {package} (pip install '.[{extra}]' in a clone of the repository)"
+    )
 
 
 # --- PyVRP of another Python -------------------------------------------------------------------

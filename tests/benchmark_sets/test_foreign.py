@@ -331,4 +331,4 @@ def test_torch_archives_are_measured_before_they_are_unpacked(tmp_path: Path) ->
 def test_without_torch(put, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put("set.pt", tensors())
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert refusal(path) == "needs the package torch (pip install 'ndsvrp[policy]')"
+    assert refusal(path) == "needs the package torch (pip install '.[policy]' in a clone of the repository)"

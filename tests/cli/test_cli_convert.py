@@ -83,7 +83,10 @@ def test_convert(nds, stops, data):
     assert nds("convert", "a.json", "a.json", code=2).stderr == (
         "nds: a.json: is the instance itself, it would be overwritten\n"
     )
-    assert "needs a format: --to NAME, one of vrp, solomon" in nds("convert", "a.json", "-", code=2).stderr
+    assert (
+        "needs a format: --to NAME, or form= in Python, one of vrp, solomon"
+        in nds("convert", "a.json", "-", code=2).stderr
+    )
     assert "unknown format 'xls' (known: vrp" in nds("convert", "a.json", "b", "--to", "xls", code=2).stderr
     assert nds("convert", data / "sets/cvrp100.npz", "b.vrp", code=2).stderr.endswith(
         "holds 2 instances, choose one by its index (0 … 1)\n"

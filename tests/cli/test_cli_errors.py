@@ -152,7 +152,7 @@ def test_instance_is_not_overwritten(refused, tmp_path):
 
 def test_start_that_does_not_fit(refused, tmp_path):
     start = tmp_path / "start.sol"
-    start.write_text("Route #1: 1 2\nCost: 5\n")
+    start.write_text("Route #1: 1 2 1\nCost: 5\n")
     message = refused("solve", TOY, "--init", start)
     assert message.startswith(f"{start}: init: the initial solution is infeasible: ")
 

@@ -81,6 +81,15 @@ def test_start_from_a_solution_is_never_worse(nds, instance, data):
     assert answer.stdout == "26362\n"
 
 
+def test_a_start_may_lack_customers(nds, instance, data, tmp_path):
+    start = tmp_path / "yesterday.sol"
+    known = (data / "lib/X/X-n106-k14.sol").read_text().splitlines()
+    start.write_text("\n".join(line for line in known if not line.startswith("Route #3")) + "\n")
+    answer = nds("solve", instance, "--iterations", 3, "--init", start)
+    new = next(line for line in known if line.startswith("Route #3")).count(" ") - 1
+    assert f"{start}: {new} required customers not served, inserted before the search\n" in answer.stdout
+
+
 def test_settings_reach_the_search(nds, instance, tmp_path):
     file = tmp_path / "a.json"
     nds("solve", instance, "--iterations", 2, "--solver", "nds", "--ruin", "related", "--round", "exact",
@@ -207,7 +216,7 @@ def test_partial_solutions_are_written_where_files_can_say_so(nds, fleet, any_fl
 def test_fleet_too_small(nds, fleet, any_fleet, tmp_path):
     answer = nds("solve", fleet(4), "--iterations", 5, "--out", tmp_path / "a.sol", code=3)
     assert answer.stderr.count("\n") == 1
-    count, names = re.search(r"leave (\d+) required customers unserved: ([\d, ]+)$", answer.stderr).groups()
+    count, names = re.search(r"leaves? (\d+) required customers? unserved: ([\d, ]+)$", answer.stderr).groups()
     named = [int(name) for name in names.split(", ")]
     assert len(set(named)) == int(count) == 10
     assert all(1 <= name <= 30 for name in named)
@@ -219,7 +228,7 @@ def test_all_unserved_customers_are_named(nds, any_fleet, tmp_path):
     problem = ndsvrp.generate("cvrp", 90, capacity=20)[0].replace(vehicles=1)
     ndsvrp.write_set(tmp_path / "tight.npz", [problem])
     answer = nds("solve", tmp_path / "tight.npz", "--index", 0, "--iterations", 2, code=3)
-    count, names = re.search(r"leave (\d+) required customers unserved: ([\d, ]+)$", answer.stderr).groups()
+    count, names = re.search(r"leaves? (\d+) required customers? unserved: ([\d, ]+)$", answer.stderr).groups()
     assert len(set(names.split(", "))) == int(count) > 60
 
 

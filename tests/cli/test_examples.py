@@ -40,8 +40,12 @@ def test_ruin_of_ones_own(example):
 
 
 def test_python_of_the_readme(monkeypatch, tmp_path):
-    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
-    assert "time=30" in code
+    first, second = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert "time=30" in first and 'device="cuda"' in second and "time=10" in second
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    exec(compile(code.replace("time=30", "time=0.3"), "README.md", "exec"), {})
+    names = {}
+    exec(compile(first.replace("time=30", "time=0.3"), "README.md", "exec"), names)
+    names["problems"] = [names["problem"]]
+    exec(compile(second.replace("cuda", "cpu").replace("time=10", "time=0.3"), "README.md", "exec"), names)
+    assert len(names["costs"]) == 1 and names["costs"][0] < 1.5 * names["result"].cost

@@ -502,12 +502,16 @@ def test_what_a_format_cannot_hold(tmp_path):
         ("road distances", "csv", "distance: a table of stops holds no matrix: use .json or .vrp"),
         ("everything", "txt", "prize: has no place in Solomon text: use .json or .vrp"),
         ("no windows", "txt", "windows: Solomon text needs time windows: use .json or .vrp"),
-        ("rounded", "npz", "metric: a set is of plain floats, the metric 'round' would be lost (--round none)"),
+        (
+            "rounded",
+            "npz",
+            "metric: a set is of plain floats, the metric 'round' would be lost (--round none, or metric= in Python)",
+        ),
     ):
         path = tmp_path / f"a.{ending}"
         assert message(write, path, CASES[name]) == f"{path}: {words}"
     assert message(write, tmp_path / "a.xls", CASES["rounded"]).startswith(
-        f"{tmp_path / 'a.xls'}: the ending names no format: --to NAME, one of vrp, solomon, npz, csv, json"
+        f"{tmp_path / 'a.xls'}: the ending names no format: --to NAME, or form= in Python, one of vrp, solomon, npz"
     )
     assert message(write, tmp_path / "a.vrp", 3) == "write needs a Problem, got int (see ndsvrp.Problem)"
     assert list(tmp_path.iterdir()) == []

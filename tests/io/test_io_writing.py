@@ -184,7 +184,7 @@ def test_fractional_demand_survives(tmp_path):
         (problems(1) + problems(1, vehicles=3), "instances of different size or constraints do not make a set"),
         (
             problems(1, metric=Metric.ROUND),
-            "metric: a set is of plain floats, the metric 'round' would be lost (--round none)",
+            "metric: a set is of plain floats, the metric 'round' would be lost (--round none, or metric= in Python)",
         ),
         (
             [Problem(demand=[0, 1], capacity=1, distance=np.ones((2, 2)))],
@@ -226,11 +226,13 @@ def test_result(tmp_path):
     write_result(path, a_result())
     read_back = json.loads(path.read_text())
     # 0 → 1: 5, 1 → 3: √(3² + 1²) = 3.16… → 3.1, 3 → 0: 5; customer 2 is unserved: 7
-    assert {key: read_back[key] for key in list(read_back)[:16]} == {
+    assert {key: read_back[key] for key in list(read_back)[:18]} == {
         "problem": {"name": "toytw", "customers": 3, "metric": "dimacs"},
         "cost": 20.1,
         "distance": 13.1,
         "lost_prizes": 7.0,
+        "best_known": None,
+        "gap": None,
         "feasible": True,
         "violations": [],
         "unserved": [2],

@@ -155,7 +155,7 @@ def test_logging(problem: Problem, caplog: pytest.LogCaptureFixture) -> None:
     assert {record.name for record in caplog.records} == {"ndsvrp.search.solver"}
     first, last = (record.getMessage() for record in caplog.records)
     assert first == f"{problem.name}: CVRP, 20 customers: solver hybrid, ruin string, 2 chains, device cpu, seed 1"
-    assert last.startswith(f"{problem.name}: cost {result.cost!r}, iterations after ")
+    assert last.startswith(f"{problem.name}: cost {result.cost!r}, iteration limit after ")
     caplog.clear()
     with caplog.at_level(logging.DEBUG, "ndsvrp"):
         solve(problem, iterations=2, **SHORT)

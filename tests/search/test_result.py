@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 import re
 import sys
 from math import inf
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 import ndsvrp
 from ndsvrp.errors import NdsError, NoSolutionError
@@ -20,6 +24,7 @@ from ndsvrp.schemas import schema_text
 from ndsvrp.search.result import Result, TracePoint
 from schema_check import faults
 
+ROOT = Path(__file__).parents[2]
 SHORT: dict[str, Any] = {"iterations": 3, "seed": 1, "chains": 2, "rollouts": 30}
 
 
@@ -176,6 +181,48 @@ def test_page(tmp_path: Any) -> None:
     assert stops["Hamburg"][1] == "2" and stops["Hamburg"][7] == "0 to 400"
     assert len([shape for shape in body.iter() if shape.tag.endswith("circle")]) == 3  # one of them unserved
     assert result.report == ndsvrp.check(result.problem, result.solution)
+
+
+def test_page_says_how_far_the_best_known_cost_is() -> None:
+    known = ndsvrp.read(ROOT / "examples/data/X-n106-k14.vrp")
+    result = ndsvrp.solve(known, **SHORT)
+    gap = 100 * (result.cost - 26362) / 26362
+    page = result.to_html()
+    assert f"<dt>gap</dt><dd>{gap:+.2f} % to the best known 26,362 (" in page
+    curve = base64.b64decode(re.findall(r"data:image/svg\+xml;base64,([^\"]*)", page)[0]).decode()
+    assert "best known, 26362" in curve
+    table = result.to_dict()
+    assert (table["best_known"], table["gap"]) == (26362, pytest.approx(gap))
+    assert faults(table, json.loads(schema_text("result"))) == []
+    plain = result_of(town(), (1, 2))
+    assert "<dt>gap</dt>" not in plain.to_html()
+    assert (plain.to_dict()["best_known"], plain.to_dict()["gap"]) == (None, None)
+
+
+def test_page_says_what_customers_need() -> None:
+    """On the map beside the pointer, and in the table of stops."""
+    body = parsed(result_of(town(prize=[0, 0, 12.5, 3]), (1, 2)).to_html())
+    titles = [element.text for element in body.iter() if element.tag.endswith("title")]
+    assert "Hamburg, demand 2, window 0 to 400, required; route 1: 2 stops, load 5" in titles
+    assert "Munich & <b>, demand 3, window 0 to 5,000, prize 12.5; route 1: 2 stops, load 5" in titles
+    assert "Köln, demand 4, window 900 to 2,000, prize 3; unserved" in titles
+    rows = [["".join(cell.itertext()) for cell in row] for row in body.iter("tr")]
+    prizes = {row[0]: row[2] for row in rows[2:]}
+    assert prizes == {"stop": "prize", "Berlin": "", "Hamburg": "required", "Munich & <b>": "12.5"}
+
+
+def test_page_has_the_colours_of_the_picture() -> None:
+    problem = ndsvrp.generate("cvrp", 40, seed=1)[0]
+    result = ndsvrp.solve(problem, **SHORT)
+    body = parsed(result.to_html())
+    lines = [element for element in body.iter() if element.tag.endswith("polyline")]
+    drawn = {str(artist.get_label()): artist for artist in result.plot().axes[0].collections}["routes"]
+    in_picture = {}
+    for segment, colour in zip(drawn.get_segments(), drawn.get_colors(), strict=True):
+        route = tuple(int(np.abs(problem.coordinates - point).sum(axis=1).argmin()) for point in segment)
+        in_picture[route] = to_hex(colour)
+    assert len(lines) > 2
+    assert [line.get("stroke") for line in lines] == [in_picture[route.customers] for route in result.schedule]
 
 
 def test_pages_without_map_times_or_trace() -> None:

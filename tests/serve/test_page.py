@@ -102,7 +102,7 @@ def test_on_a_phone(address: str, tmp_path: Path) -> None:
         phone.run("document.getElementById('time').value = 0.2")
         phone.choose_file("#file", LIB / "Solomon/C101.txt")
         phone.wait("document.querySelector('#state').textContent === 'done'")
-        phone.wait("document.querySelectorAll('#downloads button').length === 3")
+        phone.wait("document.querySelectorAll('#downloads button').length === 4")
         assert phone.run("document.documentElement.scrollWidth") == 390
         title, head = (f"document.querySelector('{part}').clientWidth" for part in (".title", "#head"))
         assert phone.run(f"{title} > 0.9 * {head}")

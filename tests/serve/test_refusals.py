@@ -80,6 +80,12 @@ def test_other_sites_are_refused(client):
             "unknown option 'model' (known: name, round, index, column, ignore_field, capacity, vehicles, "
             "max_distance, max_duration, time, iterations, patience, target, seed, solver, ruin, key)",
         ),
+        (
+            {"distance": "matrix.csv"},
+            400,
+            "distance: a job is one file, with its matrix in it; "
+            "'nds convert stops.csv stops.json --distance FILE' writes one file with both",
+        ),
         ({"index": 1}, 400, "a.vrp: no instance 1, the file holds one (0)"),
         ({"name": ""}, 400, "name: String should have at least 1 character"),
     ],

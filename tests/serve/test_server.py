@@ -129,7 +129,7 @@ def test_watch_shows_one_search(start) -> None:
         child.send_signal(signal.SIGTERM)
         text = events.read().decode()
     end = json.loads(text.strip().splitlines()[-1].removeprefix("data: "))
-    assert (end["state"], end["forms"]) == ("cancelled", ["sol", "json", "html"])
+    assert (end["state"], end["forms"]) == ("cancelled", ["sol", "json", "html", "csv"])
     output, _ = child.communicate(timeout=20)
     assert f"cost        {end['cost']:,.0f}\n" in output
     assert child.returncode == 143
@@ -158,7 +158,7 @@ def test_the_extra_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     for command in (["serve"], ["solve", str(INSTANCE), "--watch", "--time", "1"]):
         answer = CliRunner().invoke(app, command, prog_name="nds")
         assert answer.exit_code == 2
-        assert "the service needs fastapi: pip install 'ndsvrp[serve]'" in answer.output
+        assert "the service needs fastapi: pip install '.[serve]' in a clone of the repository" in answer.output
 
 
 def test_the_documentation_lists_every_setting() -> None:

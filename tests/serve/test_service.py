@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sqlite3
 import time
@@ -31,7 +33,12 @@ def test_a_job_from_file_to_result(client, cvrp, tmp_path):
     costs = [cost for kind, data in events if kind == "points" for _, _, cost in data]
     assert costs == sorted(costs, reverse=True)
     end = events[-1][1]
-    assert (end["state"], end["attempts"], end["forms"], end["cost"]) == ("done", 1, ["sol", "json", "html"], costs[-1])
+    assert (end["state"], end["attempts"], end["forms"], end["cost"]) == (
+        "done",
+        1,
+        ["sol", "json", "html", "csv"],
+        costs[-1],
+    )
     problem = read(LIB / "X/X-n106-k14.vrp")
     alone = ndsvrp.solve(problem, iterations=5, seed=3, device="cpu")
     assert end["cost"] == alone.cost  # the same search as without the service
@@ -259,7 +266,7 @@ def test_tables_names_and_places(client):
     assert answer.json() == {"error": "column: 'kg' is not like demand=kg"}
     job = client.submit(body, name="stops.csv", iterations=2, capacity=5, column="demand=kg").json()
     end = client.ended(job["id"])
-    assert (end["routes"], end["forms"]) == (1, ["sol", "json", "html", "geojson"])
+    assert (end["routes"], end["forms"]) == (1, ["sol", "json", "html", "csv", "geojson"])
     assert end["cost"] == pytest.approx(111.195 * (2 + 2**0.5), abs=0.1)
     drawn = client.get(f"/api/jobs/{job['id']}/problem").json()
     assert (drawn["names"], drawn["geographic"]) == (["hub", "bakery", "school"], True)
@@ -268,6 +275,14 @@ def test_tables_names_and_places(client):
     page = client.get(f"/api/jobs/{job['id']}/result", params={"form": "html"})
     assert "bakery" in page.text
     assert page.headers["x-file-name"] == "stops.html"
+    table = client.get(f"/api/jobs/{job['id']}/result", params={"form": "csv"})
+    assert (table.headers["content-type"], table.headers["x-file-name"]) == ("text/csv; charset=utf-8", "stops.csv")
+    rows = list(csv.DictReader(io.StringIO(table.text)))
+    assert (rows[0]["name"], rows[-1]["name"], {row["name"] for row in rows[1:-1]}) == (
+        "hub",
+        "hub",
+        {"bakery", "school"},
+    )
 
 
 def test_a_job_that_ends_while_it_is_asked_for(client, cvrp):

@@ -62,7 +62,11 @@ def run(
     with _opened(cluster, jobs, cores) as runs:
         entries = _entries(solvers, request, together, presets, iterations, cores, is_local=cluster is None)
         wanted = [{"seed": seed, "budget": float(time)} for seed, time in dict.fromkeys(product(seeds, times))]
-        tasks = [task for path in sets for task in _tasks(find_cases(path, instances, ignore_fields), entries, wanted)]
+        tasks, known = list[BenchTask](), set[Case]()
+        for path in sets:
+            new = [case for case in find_cases(path, instances, ignore_fields) if case not in known]
+            known.update(new)  # a set may be named twice, or be part of a suite
+            tasks += _tasks(new, entries, wanted)
         present = {key(row): row for row in read_rows(out)} if out is not None else {}  # the last row of every run
         rows = {i: old for i, task in enumerate(tasks) if (old := _present(task, runs.places(task.entry), present))}
         waiting = [i for i in range(len(tasks)) if i not in rows]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ndsvrp.constraints import Constraint, constraints_of
 from ndsvrp.errors import InstanceError, NoSolutionError
+from ndsvrp.extras import install
 from ndsvrp.models import find
 from ndsvrp.problem import Problem
 from ndsvrp.search.code_version import code_version
@@ -172,5 +173,5 @@ def version_of(name: str, solver: BenchmarkSolver) -> str:
     try:
         return solver.version()
     except PackageNotFoundError as error:
-        hint = f"pip install 'ndsvrp[{EXTRAS.get(error.name, 'bench')}]'"
+        hint = install(EXTRAS.get(error.name, "bench"))
         raise InstanceError(f"'{name}' needs the package {error.name} ({hint})", field="solvers") from None

@@ -18,7 +18,7 @@ from ndsvrp.text import amount, number
 if TYPE_CHECKING:  # imports torch, which other commands do not need
     from ndsvrp.policy.model_file import Ancestor, ModelCard, ModelFile
 
-HEAD = ("name", "problems", "sizes", "trained for", "validation", "commit", "continued from")
+HEAD = ("name", "problems", "sizes", "trained for", "validation")
 _SHOWN = 7  # digits of a commit in the table
 
 
@@ -57,6 +57,8 @@ def models_command(
     for file in found:
         table.add_row(*_row(file))
     console().print(table)
+    say("validation: mean reward of a ruin by that of related removal, or cost to start")
+    say("'nds models NAME' shows all of a model")
 
 
 def _target(save: Path) -> Path:
@@ -77,10 +79,8 @@ def _row(file: ModelFile) -> tuple[str, ...]:
         file.name,
         _problems(card),
         f"{min(card.sizes)} to {max(card.sizes)}",
-        _trained(card) + (f", {duration(card.total_seconds)} in all" if card.lineage else ""),
-        next((f"{name} {figure}" for name, figure in _summary(card.validation)), "none"),
-        card.commit[:_SHOWN] or "unknown",
-        card.init or "random weights",
+        duration(card.total_seconds),
+        _summary(card.validation),
     )
 
 
@@ -145,12 +145,14 @@ def _ancestors(card: ModelCard) -> Facts:
     return [*facts, ("in all", f"{duration(card.total_seconds)} in {amount(1 + len(facts), 'run')}")] if facts else []
 
 
-def _summary(validation: dict[str, Any]) -> Facts:
-    """Return the figures that say most: what held back instances gained, else the first ones."""
+def _summary(validation: dict[str, Any]) -> str:
+    """Return the figure that says most: what held back instances gained, else the mean reward."""
     held_back = validation.get("held_back")
-    told = figures(held_back) if isinstance(held_back, dict) else []
-    gain = [(f"held back {name}", figure) for name, figure in told if name == "to_start"]
-    return gain or figures(validation)
+    told = dict(figures(held_back)) if isinstance(held_back, dict) else {}
+    if "to_start" in told:
+        return f"cost {told['to_start']} to start"
+    ratio = validation.get("reward_ratio")
+    return "none" if ratio is None else f"{ratio:.2f} x related removal"
 
 
 def figures(validation: dict[str, Any], lead: str = "") -> Facts:

@@ -75,6 +75,8 @@ def page_of(problem: Problem, file: str, limits: Limits, seed: int, *, wanted: b
     from ndsvrp.serve.watch import Watched
 
     with Watched(problem, file, limits, seed) as page:
+        if not sys.stderr.isatty():
+            say("the page ends with the search: there is no terminal to end it on", error=True)
         say(f"watch the search on {page.address}", error=True)
         try:
             yield page

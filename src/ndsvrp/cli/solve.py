@@ -45,6 +45,8 @@ from ndsvrp.search.result import STOPPED, Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.search.stopping import Limits, is_timed
+from ndsvrp.search.warm_start import missing_customers
+from ndsvrp.solution import Solution
 from ndsvrp.text import amount
 
 DEFAULT_SECONDS = 30.0
@@ -69,7 +71,7 @@ def solve_command(
     patience: Annotated[
         int | None, option("N", "Stop after N iterations without a better solution.", panel=_LIMITS, min=1)
     ] = None,
-    seed: Annotated[int, option("N", "Same seed, same result, for any number of threads.", min=0)] = 0,
+    seed: Annotated[int, option("N", "Same seed and --iterations, same result, for any number of threads.", min=0)] = 0,
     solver: Annotated[str, request_option("solver", "NAME", _HOW)] = "auto",
     ruin: Annotated[str | None, request_option("ruin", "NAME", _HOW)] = None,
     model: Annotated[str | None, request_option("model", "NAME|PATH", _HOW)] = None,
@@ -96,7 +98,14 @@ def solve_command(
     index: Index = None,
     ignore_field: IgnoreField = None,
     stated: Stated = NOTHING,
-    init: Annotated[Path | None, option("FILE", "Start from this solution: .sol or JSON.", panel=_FILES)] = None,
+    init: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Start from this solution, .sol or JSON; required customers that it lacks are inserted.",
+            panel=_FILES,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         option(
@@ -115,7 +124,10 @@ def solve_command(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the cost; one per line for a set.")] = False,
     page: Annotated[
-        bool, typer.Option("--watch", help="Serve a page on a local port that shows routes and cost while it searches.")
+        bool,
+        typer.Option(
+            "--watch", help="Serve a page on a local port that shows routes and cost; on a terminal until Ctrl-C."
+        ),
     ] = False,
 ) -> None:
     """Solve an instance, or every instance of an .npz set or a folder.
@@ -205,14 +217,14 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
     task.tell(headline(problem, task.rounding))
     task.tell(plan_line(opened.plan, solver.request, _model_name(opened)))
     task.tell(task.limit_line)
+    if init is not None and start is not None:
+        _tell_missing(task, problem, init, start)
     file, limits = str(task.file), task.limits
     with Interrupts() as interrupts, page_of(problem, file, limits, task.seed, wanted=task.page) as page:
         try:
             with task.watched(interrupts, [problem]) as callback:
                 callbacks = callback if page is None else _both(callback, page)
                 result = solver.solve(problem, seed=task.seed, init=start, callback=callbacks, **limits)
-        except InstanceError as refused:
-            raise refused.located(str(init)) if refused.field == "init" else refused from None
         except NoSolutionError as partial:
             if partial.result is not None:
                 task.tell_written(files.write(partial.result)[0], ", of a partial solution")
@@ -230,6 +242,16 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
         raise error
     if result.stopped == "interrupted":
         raise typer.Exit(interrupts.exit_code)
+
+
+def _tell_missing(task: _Task, problem: Problem, file: Path, start: Solution) -> None:
+    """Say how many customers a start lacks; refuse what is violated, with its file."""
+    try:
+        missing = missing_customers(problem, start)
+    except InstanceError as refused:
+        raise refused.located(str(file)) from None
+    if missing:
+        task.tell(f"{file}: {amount(len(missing), 'required customer')} not served, inserted before the search")
 
 
 def _both(first: Callback, second: Callback) -> Callback:

@@ -71,10 +71,12 @@ class Capacity(Constraint):
         demand[ticks.excluded] = capacity + 1
         return {"capacity": capacity, "demand": demand.astype(np.int32)}
 
-    def summary(self, problem: Problem) -> str:
-        return f"capacity {number(problem.capacity)}"
+    def summary(self, problem: Problem) -> str | None:
+        return f"capacity {number(problem.capacity)}" if np.any(problem.demand) else None  # else nobody stated it
 
     def facts(self, problems: Sequence[Problem]) -> Facts:
+        if not any(np.any(problem.demand) for problem in problems):
+            return [("demand", "none")]
         demand = summary([problem.demand[1:] for problem in problems])
         return [("demand", demand), ("capacity", spread(problem.capacity for problem in problems))]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndsvrp.constraints.base import Constraint, Facts, Field, Violation, Visits
+from ndsvrp.metric import Floats
 from ndsvrp.text import amount, spread
 
 if TYPE_CHECKING:
@@ -43,22 +44,19 @@ class Fleet(Constraint):
 
 
 def fewest_vehicles(problem: Problem) -> int:
-    """Return a lower bound: required demand over capacity, or how many required customers fill more than half."""
-    demand = problem.demand[problem.required]
-    load = float(np.sum(demand))
-    most = problem.capacity + problem.capacity_tolerance
-    by_load = math.ceil((load - problem.capacity_tolerance) / problem.capacity - 1e-9)
-    # In floats every vehicle may exceed its capacity by the tolerance.
-    by_load = by_load if problem.capacity_tolerance == 0 else math.ceil(load / most - 1e-9)
-    return max(by_load, int(np.count_nonzero(demand > most / 2 * (1 + 1e-12))))
+    """Return how many vehicles the demand of the required customers takes at least."""
+    return fewest(problem.demand[problem.required], problem.capacity + problem.capacity_tolerance)
 
 
-def shortage(problem: Problem) -> str | None:
-    """Return why the fleet is too small for the required customers, where arithmetic shows it."""
-    least = fewest_vehicles(problem)
-    if problem.vehicles is None or problem.vehicles >= least:
-        return None
-    return f"{amount(problem.vehicles, 'vehicle')} cannot serve all required customers: their demand takes {least}"
+def fewest(needs: Floats, most: float) -> int:
+    """Return how many vehicles take these needs at least, if each takes up to `most` of them.
+
+    By their sum, or by how many are more than half of it: of these, a vehicle takes one.
+    """
+    if not 0 < most < math.inf:
+        return 0
+    by_sum = math.ceil(float(np.sum(needs)) / most * (1 - 1e-9))  # less than the rounding of a sum
+    return max(by_sum, int(np.count_nonzero(needs > most / 2 * (1 + 1e-9))))
 
 
 FLEET = Fleet()

@@ -113,7 +113,8 @@ class MaxDistance(RouteLimit):
         """Return the longest route, whose length has to fit into 32 bits."""
         if self.is_idle(ticks):
             return 0.0
-        return _at_most(self.limit(ticks.problem), (ticks.problem.customers + 1) * ticks.longest)
+        most = self.limit(ticks.problem) + NEARLY * self.tolerance(ticks.problem)
+        return _at_most(most, (ticks.problem.customers + 1) * ticks.longest)
 
     def is_idle(self, ticks: Ticks) -> bool:
         """Return whether no route reaches the limit, and keeping it would make the ticks too coarse."""

@@ -151,8 +151,8 @@ def write_set(path: PathLike, problems: Iterable[Problem]) -> None:
         if problem.distance is not None or problem.coordinates is None:
             raise InstanceError("a set cannot hold a distance matrix", file=str(path), field="distance")
         if problem.metric is not Metric.NONE:
-            what = f"a set is of plain floats, the metric '{problem.metric}' would be lost (--round none)"
-            raise InstanceError(what, file=str(path), field="metric")
+            what = f"a set is of plain floats, the metric '{problem.metric}' would be lost"
+            raise InstanceError(f"{what} (--round none, or metric= in Python)", file=str(path), field="metric")
         coordinates.append(problem.coordinates)
     points = np.stack(coordinates)
     arrays: Arrays = {"depot_xy": points[:, 0], "node_xy": points[:, 1:]}

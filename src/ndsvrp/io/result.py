@@ -31,12 +31,16 @@ def json_bytes(value: Any, indent: int | None = None) -> bytes:
 
 def describe(result: Result) -> dict[str, Any]:
     """Return the table that `write_result` writes."""
-    problem, report = result.problem, result.report
+    from ndsvrp.bench.best_known import best_known  # imports what reads files of the package
+
+    problem, report, known = result.problem, result.report, best_known(result.problem)
     return {
         "problem": {"name": problem.name, "customers": problem.customers, "metric": str(problem.metric)},
         "cost": report.cost,
         "distance": report.distance,
         "lost_prizes": report.lost_prizes,
+        "best_known": None if known is None else known.cost,
+        "gap": None if known is None else known.gap(report.cost),
         "feasible": report.feasible,
         "violations": [str(violation) for violation in report.violations],
         "unserved": report.unserved,

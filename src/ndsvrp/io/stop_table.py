@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ndsvrp.problem import Problem
     from ndsvrp.search.result import Result
 
+DECIMALS = 9  # of times in CSV
 TIMES = ("arrival", "wait", "start", "departure", "slack")
 
 
@@ -44,10 +45,11 @@ def to_dataframe(result: Result) -> Any:
 
 
 def to_csv(result: Result) -> bytes:
-    """Return the rows as CSV; an infinite slack is empty."""
+    """Return the rows as CSV, without the rounding noise of times; an infinite slack is empty."""
     buffer = io.StringIO()
     table = csv.DictWriter(buffer, columns(result.problem), lineterminator="\n")
     table.writeheader()
     for row in stop_rows(result):
-        table.writerow({name: "" if value == math.inf else value for name, value in row.items()})
+        times = {name: "" if row[name] == math.inf else round(row[name], DECIMALS) for name in TIMES}
+        table.writerow({**row, **times})
     return buffer.getvalue().encode(errors="backslashreplace")

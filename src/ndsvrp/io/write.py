@@ -30,7 +30,8 @@ def form_by_ending(path: PathLike, form: str | None = None) -> str:
     found = ENDINGS.get(Path(path).suffix.lower())
     if found is None:
         what = "standard output needs a format" if is_standard(path) else "the ending names no format"
-        raise InstanceError(f"{what}: --to NAME, one of {known}; endings are {', '.join(ENDINGS)}", file=str(path))
+        how = f"--to NAME, or form= in Python, one of {known}; endings are {', '.join(ENDINGS)}"
+        raise InstanceError(f"{what}: {how}", file=str(path))
     return found
 
 
@@ -73,7 +74,8 @@ def _content(path: PathLike, problem: Problem, form: str) -> bytes:
     elif form == "solomon":
         text = solomon_text(problem)
         if problem.metric is not Metric.DIMACS:
-            warn(f"{path}: Solomon text is read with rounding 'dimacs'; read it with --round {problem.metric}")
+            how = f"read it with --round {problem.metric}, or metric= in Python"
+            warn(f"{path}: Solomon text is read with rounding 'dimacs'; {how}")
     else:
         text = vrp_text(problem)
     return text.encode(errors="backslashreplace")

@@ -70,7 +70,8 @@ def draw_routes(
 
     `scale` is for small axes. Prizes and time windows are those of the problem, if it is given.
     """
-    routes = _around(points, [route for route in given if route])
+    served = [route for route in given if route]
+    routes = [served[i] for i in _around(points, served)]
     size, width = (scale * each for each in _sizes(len(points) - 1))
     clocks = _clocks(problem) if problem is not None else None
     prizes = _relative_prizes(problem) if problem is not None else np.ones(len(points))
@@ -135,11 +136,17 @@ def _aspect(problem: Problem) -> float:
     return float(1.0 / max(0.01, np.cos(np.deg2rad(problem.coordinates[:, 1].mean()))))
 
 
-def _around(points: Floats, routes: list[Route]) -> list[Route]:
-    """Sort routes by direction from the depot, so that neighbours get different colours."""
+def route_colours(points: Floats, routes: Sequence[Route]) -> Floats:
+    """Return (routes, 3) sRGB colours, the same in all pictures; routes side by side differ much."""
+    colours = np.empty((len(routes), 3))
+    colours[_around(points, routes)] = palette(len(routes))
+    return colours
+
+
+def _around(points: Floats, routes: Sequence[Route]) -> list[int]:
+    """Return the order of routes by direction from the depot."""
     offsets = [np.mean(points[list(route)], axis=0) - points[0] for route in routes]
-    order = sorted(range(len(routes)), key=lambda i: (float(np.arctan2(offsets[i][1], offsets[i][0])), i))
-    return [routes[i] for i in order]
+    return sorted(range(len(routes)), key=lambda i: (float(np.arctan2(offsets[i][1], offsets[i][0])), i))
 
 
 def _sizes(customers: int) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """What all pictures share: colours, axes, files."""
 
 import io
+import logging
 import re
 from collections.abc import Sequence
 from os import PathLike
@@ -150,6 +151,8 @@ def write(figure: Figure, file: str | PathLike[str]) -> None:
     kind = Path(file).suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     picture = io.BytesIO()
+    if kind == "pdf":
+        logging.getLogger("fontTools.subset").setLevel(logging.WARNING)  # dozens of lines per file at INFO
     with matplotlib.rc_context({"pdf.fonttype": 42}):  # TrueType: publishers refuse the default, Type 3
         figure.savefig(picture, format=kind, metadata=undated)
     write_atomic(file, picture.getvalue())

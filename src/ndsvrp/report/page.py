@@ -6,11 +6,14 @@ import base64
 import math
 from typing import TYPE_CHECKING
 
+from ndsvrp.bench.best_known import BestKnown, best_known
 from ndsvrp.clock import time_text
+from ndsvrp.metric import Floats
 from ndsvrp.plot import plot_trace
+from ndsvrp.plot.routes import route_colours
 from ndsvrp.plot.style import palette, to_svg
 from ndsvrp.report.gantt import STRIP, Axis, axis_of, gantt, strip
-from ndsvrp.report.route_map import route_map
+from ndsvrp.report.route_map import prize_text, route_map
 from ndsvrp.report.svg import colour
 from ndsvrp.schedule import RouteSchedule
 from ndsvrp.search.result import STOPPED
@@ -55,8 +58,9 @@ all.forEach(e => {
 
 def result_page(result: Result) -> str:
     """Return the page of a result."""
-    problem, colours = result.problem, [colour(rgb) for rgb in palette(len(result.schedule))]
-    parts = [_facts(result)]
+    problem, known = result.problem, best_known(result.problem)
+    colours = [colour(rgb) for rgb in _colours(result)]
+    parts = [_facts(result, known)]
     if problem.coordinates is not None:
         parts.append(f'<h2>Map</h2>\n<div class="scroll">{route_map(result, colours)}</div>\n')
     if result.schedule:
@@ -67,15 +71,25 @@ def result_page(result: Result) -> str:
             parts.append(f"<h2>Times</h2>\n<p>{words}</p>\n{chart}\n")
         parts.append(f"<h2>Stops</h2>\n{_stops(result, colours)}")
     if result.trace:
-        picture = base64.b64encode(to_svg(plot_trace(result, log_time=True))).decode()
+        picture = base64.b64encode(to_svg(plot_trace(result, best=None if known is None else known.cost))).decode()
         parts.append(f'<h2>Convergence</h2>\n<img src="data:image/svg+xml;base64,{picture}" alt="cost over time">\n')
     return page(problem.name, "".join(parts) + SCRIPT, STYLE)
 
 
-def _facts(result: Result) -> str:
+def _colours(result: Result) -> Floats:
+    """Return a colour per route: that of `ndsvrp.plot`, if there is a map."""
+    points, routes = result.problem.coordinates, [route.customers for route in result.schedule]
+    return palette(len(routes)) if points is None else route_colours(points, routes)
+
+
+def _facts(result: Result, known: BestKnown | None) -> str:
     problem, report = result.problem, result.report
     facts = [("problem", f"{variant_of(problem).title}, {amount(problem.customers, 'customer')}")]
-    facts += [("cost", number(report.cost)), ("distance", number(report.distance))]
+    facts.append(("cost", number(report.cost)))
+    if known is not None:
+        gap = f"{known.gap(report.cost):+.2f} % to the best known {number(known.cost)} ({known.date})"
+        facts.append(("gap", gap))
+    facts.append(("distance", number(report.distance)))
     if problem.has_prizes:
         facts.append(("lost prizes", number(report.lost_prizes)))
     facts += [("routes", f"{len(result.schedule):,}"), ("unserved", _unserved(result))]
@@ -125,13 +139,15 @@ def _stops(result: Result, colours: list[str]) -> str:
 
 
 def _stop_table(result: Result, route: RouteSchedule, swatch: str, axis: Axis | None) -> str:
-    problem, windows = result.problem, result.problem.windows
-    head = ["stop", "demand", "arrival", "wait", "start", "departure", "slack"]
+    problem, windows, prize = result.problem, result.problem.windows, result.problem.prize
+    head = ["stop", "demand", *([] if prize is None else ["prize"]), "arrival", "wait", "start", "departure", "slack"]
     head += ([] if windows is None else ["window"]) + ([] if axis is None else ["times"])
     rows = []
     for stop in route.stops:
         arrival, start, departure = (_cell(time_text(problem, at)) for at in (stop.arrival, stop.start, stop.departure))
         cells = [f"<td>{html_text(stop.name)}</td>", _number(float(problem.demand[stop.node]))]
+        if prize is not None:
+            cells.append(_cell(prize_text(problem, stop.node)))
         cells += [arrival, _number(stop.wait), start, departure, _number(stop.slack)]
         if windows is not None:
             ready, due = windows[stop.node].tolist()

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ndsvrp.clock import time_text
 from ndsvrp.metric import Floats
+from ndsvrp.problem import Problem
 from ndsvrp.report.svg import shape, title
-from ndsvrp.text import number
+from ndsvrp.text import amount, number
 
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
@@ -34,14 +36,14 @@ def route_map(result: Result, colours: list[str]) -> str:
             )
             for a, b in ends
         ]  # fmt: skip
-        label = f"route {route.number}: {len(nodes) - 2} stops, load {number(route.load)}"
+        label = f"route {route.number}: {amount(len(nodes) - 2, 'stop')}, load {number(route.load)}"
         dots = [
-            shape("circle", title(f"{stop.name}, {label}"), cx=x, cy=y, r=size, fill=colour)
+            shape("circle", title(f"{_about(result.problem, stop.node)}; {label}"), cx=x, cy=y, r=size, fill=colour)
             for stop, (x, y) in zip(route.stops[1:-1], points[nodes[1:-1]].tolist(), strict=True)
         ]
         parts.append(shape("g", title(label) + "".join(lines + dots), class_="route", data_route=route.number))
     for customer in result.report.unserved:
-        text = title(f"{result.problem.name_of(customer)}, unserved")
+        text = title(f"{_about(result.problem, customer)}; unserved")
         x, y = points[customer].tolist()
         parts.append(shape("circle", text, cx=x, cy=y, r=size * 1.1, fill="white", stroke="#5a626b"))
     x, y = (points[0] - 6).tolist()
@@ -50,6 +52,24 @@ def route_map(result: Result, colours: list[str]) -> str:
         "svg", "".join(parts), id="map", viewBox=f"0 0 {WIDTH:.0f} {height:.0f}", role="img", fill="none",
         xmlns="http://www.w3.org/2000/svg",
     )  # fmt: skip
+
+
+def prize_text(problem: Problem, node: int) -> str:
+    """Return the prize of a customer in words; nothing for the depot, and for problems without prizes."""
+    if problem.prize is None or node == 0:
+        return ""
+    return "required" if problem.required[node] else number(float(problem.prize[node]))
+
+
+def _about(problem: Problem, node: int) -> str:
+    """Return what is known of a customer: name, demand, window, prize."""
+    parts = [problem.name_of(node), f"demand {number(float(problem.demand[node]))}"]
+    if problem.windows is not None:
+        ready, due = (time_text(problem, time) for time in problem.windows[node].tolist())
+        parts.append(f"window {ready} to {due}")
+    if prize := prize_text(problem, node):
+        parts.append(prize if prize == "required" else f"prize {prize}")
+    return ", ".join(parts)
 
 
 def _placed(result: Result) -> tuple[Floats, float]:

@@ -178,7 +178,8 @@ def _model(problem: Problem, given: str | Path | Ruin | RuinFunction | None) -> 
     if name is None:
         variant = variant_of(problem).title
         raise NdsError(
-            f"ruin 'policy': no model for {variant} is shipped with this version; give one (--model NAME|PATH)"
+            f"ruin 'policy': no model for {variant} is shipped with this version; "
+            "give one (--model NAME|PATH, or model= in Python)"
         )
     return name
 

@@ -172,6 +172,8 @@ def no_solution(result: Result) -> NoSolutionError | None:
     unserved = [c for c in report.unserved if problem.required[c]]
     if not unserved:
         return None
-    fleet = f"{problem.vehicles} vehicles leave " if problem.vehicles is not None else ""
-    message = f"no feasible solution found: {fleet}{len(unserved)} required customers unserved"
+    left = f"{amount(len(unserved), 'required customer')} unserved"
+    if problem.vehicles is not None:
+        left = f"{amount(problem.vehicles, 'vehicle')} {'leaves' if problem.vehicles == 1 else 'leave'} {left}"
+    message = f"no feasible solution found: {left}"
     return NoSolutionError(message, unserved, result.preparation, result)

@@ -1,11 +1,12 @@
 """Solve a problem, or a set of problems, in one call."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Unpack
 
 from ndsvrp.errors import NdsError, NoSolutionError
 from ndsvrp.problem import Problem
 from ndsvrp.search.control import Callback, Stop
+from ndsvrp.search.options import Options
 from ndsvrp.search.planning import Request
 from ndsvrp.search.result import Result
 from ndsvrp.search.solver import OnResult, Solver
@@ -24,16 +25,22 @@ def solve(
     init: Solution | None = None,
     callback: Callback | None = None,
     stop: Stop | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Result:
     """Solve a problem; the cost and feasibility of the result come from `check`.
 
-    Give at least one of `time` (seconds, start solutions included) and `iterations`. `options` are `solver`, `ruin`,
-    `model`, `preset`, `device`, `threads` and `chains` (see `Request`), and fields of `Settings`. `ruin` names a rule
-    or is your own function. The ruin 'policy' uses `model`: the name of a shipped one, a path, or one loaded before by
-    `ndsvrp.models.load`; by default the shipped one for such problems. `time` excludes loading the model, preparing a
-    GPU, and converting the problem to the form of the engine (`Result.preparation`); it includes export and check of
-    the result. Your own function is never called before the clock starts, unless it is `on_device`.
+    Give at least one of `time` (seconds, start solutions included) and `iterations`: the search cools over it.
+    `patience` (iterations without a better solution), `target` (a cost) and `stop` only end it earlier.
+
+    `options` are `solver`, `ruin`, `model`, `preset`, `device`, `threads` and `chains` (see `Request`), and fields of
+    `Settings`. `ruin` names a rule or is your own function. The ruin 'policy' uses `model`: the name of a shipped one,
+    a path, or one loaded before by `ndsvrp.models.load`; by default the shipped one for such problems. `time` excludes
+    loading the model, preparing a GPU, and converting the problem to the form of the engine (`Result.preparation`); it
+    includes export and check of the result. Your own function is never called before the clock starts, unless it is
+    `on_device`.
+
+    `init` is a solution to start from. Required customers that it does not serve are inserted at the cheapest
+    positions before the clock starts; anything else that it violates is refused.
 
     `callback` is called with a `Progress` after each iteration; `progress.incumbent` is the best solution. If it
     returns False the search ends, and likewise if `stop` returns something true: any function of the progress, or
@@ -65,7 +72,7 @@ def solve_set(
     stop: Stop | None = None,
     on_result: OnResult | None = None,
     cluster: str | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> list[Result | NoSolutionError]:
     """Solve several problems, up to `together` of them side by side (16 by default).
 

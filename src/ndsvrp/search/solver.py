@@ -11,19 +11,22 @@ import numpy as np
 
 from ndsvrp import models
 from ndsvrp.check import check
-from ndsvrp.constraints.fleet import shortage
+from ndsvrp.constraints.shortage import shortage
 from ndsvrp.engine.base import Engine
-from ndsvrp.errors import CallbackError, InstanceError, NdsError, NdsWarning, NoSolutionError
+from ndsvrp.errors import CallbackError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.problem import Problem, require_problem, require_problems
 from ndsvrp.records import require_whole
 from ndsvrp.ruin import Ruin, as_ruin
 from ndsvrp.search.asa import Search
 from ndsvrp.search.control import Callback, CallbackFailure, Stop, interruptible
 from ndsvrp.search.fleet import may_ignore_fleet
+from ndsvrp.search.options import Options
 from ndsvrp.search.planning import Plan, Request, plan
-from ndsvrp.search.result import Result, no_solution
+from ndsvrp.search.result import STOPPED, Result, no_solution
 from ndsvrp.search.stopping import Budget, Limits, is_timed
+from ndsvrp.search.warm_start import missing_customers, with_missing
 from ndsvrp.solution import Solution, require_solution
+from ndsvrp.text import amount
 from ndsvrp.variants import variant_of
 
 TOGETHER = 16  # problems searched side by side by default
@@ -53,7 +56,7 @@ class Solver:
     Options are fields of `Request` and of `Settings`; see `ndsvrp.solve`.
     """
 
-    def __init__(self, request: Request | None = None, **options: Any) -> None:
+    def __init__(self, request: Request | None = None, **options: Unpack[Options]) -> None:
         if request is not None and options:
             raise NdsError("a solver takes a request or options, not both")
         if request is not None and not isinstance(request, Request):
@@ -111,10 +114,14 @@ class Solver:
         if init is not None:
             require_solution("init", init)
         opened = self.open(problem, timed=is_timed(limits))
-        if init is not None and not (report := check(problem, init)).feasible:
-            raise InstanceError(f"the initial solution is infeasible: {report.violations[0]}", field="init")
+        missing = [] if init is None else missing_customers(problem, init)
         if short := shortage(problem):
             raise NoSolutionError(short, [])
+        if init is not None and missing:
+            init = with_missing(problem, init, missing, seed)
+            left = len(set(missing).difference(*init.routes))
+            what = amount(len(missing), "required customer")
+            logger.info("%s: init lacks %s, %d inserted", problem.name, what, len(missing) - left)
         found = _search([problem], opened, limits, seed, callback, stop, init)
         if found.failure is not None:
             raise CallbackError(found.failure, found.outcomes) from found.failure
@@ -302,7 +309,7 @@ def _outcomes(search: Search, stopped: str, record: dict[str, Any]) -> list[Outc
 
 def _log_start(problems: Sequence[Problem], chosen: Plan, seed: int) -> None:
     first = problems[0]
-    what = f"{first.name}: {variant_of(first).title}, {first.customers} customers"
+    what = f"{first.name}: {variant_of(first).title}, {amount(first.customers, 'customer')}"
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     logger.info("%s%s: solver %s, ruin %s, %s chains, device %s, seed %s", what, more, chosen.solver,
                 chosen.settings.ruin, chosen.settings.chains, chosen.device, seed)  # fmt: skip
@@ -314,8 +321,8 @@ def _log_end(result: Result, outcome: Outcome) -> None:
     if isinstance(outcome, NoSolutionError):
         logger.warning("%s: %s", result.problem.name, outcome)
     else:
-        logger.info("%s: cost %r, %s after %.2f s, %d iterations", result.problem.name, result.cost, result.stopped,
-                    result.seconds, result.iterations)  # fmt: skip
+        logger.info("%s: cost %r, %s after %.2f s, %s", result.problem.name, result.cost, STOPPED[result.stopped],
+                    result.seconds, amount(result.iterations, "iteration"))  # fmt: skip
 
 
 def _record(opened: Opened, together: int, limits: Limits) -> dict[str, Any]:

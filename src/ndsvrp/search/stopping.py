@@ -13,7 +13,7 @@ from ndsvrp.search.result import Progress
 
 
 class Limits(TypedDict, total=False):
-    """Limits of a search, per problem; at least one of the first two is needed."""
+    """Limits of a search, per problem. One of the first two is needed; the others end it earlier."""
 
     time: float | None  #: seconds
     iterations: int | None
@@ -40,7 +40,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.iterations is None:
-            raise NdsError("a search needs a limit: time (in seconds) or iterations")
+            what = "a search needs a limit: time (in seconds) or iterations, over which it cools"
+            raise NdsError(f"{what}; patience, target and stop only end it earlier")
         given = {"time": self.seconds, "iterations": self.iterations, "patience": self.patience, "target": self.target}
         for name, value in given.items():
             if value is None:

@@ -227,6 +227,9 @@ async def _refuse_input(_: Request, error: Exception) -> JSONResponse:
 async def _refuse_options(_: Request, error: Exception) -> JSONResponse:
     first = cast(RequestValidationError, error).errors()[0]
     name = first["loc"][-1] if first["loc"] else "request"
+    if first["type"] == "extra_forbidden" and name in ("distance", "duration"):
+        how = f"'nds convert stops.csv stops.json --{name} FILE' writes one file with both"
+        return JSONResponse({"error": f"{name}: a job is one file, with its matrix in it; {how}"}, 400)
     if first["type"] == "extra_forbidden":
         return JSONResponse({"error": f"unknown option '{name}' (known: {', '.join(JobOptions.model_fields)})"}, 400)
     return JSONResponse({"error": f"{name}: {first['msg']}"}, 400)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ndsvrp.check import check
 from ndsvrp.io.result import plain
 from ndsvrp.io.sol import solution_bytes
+from ndsvrp.io.stop_table import to_csv
 from ndsvrp.problem import Problem
 from ndsvrp.search.result import Result, TracePoint
 from ndsvrp.serve.timeline import incumbent_view
@@ -26,6 +27,7 @@ FORMS = {
     "sol": Form("text/plain; charset=utf-8", lambda result: solution_bytes(result.solution, result.cost)),
     "json": Form("application/json", lambda result: result.to_json().encode()),
     "html": Form("text/html; charset=utf-8", lambda result: result.to_html().encode(), is_stored=False),
+    "csv": Form("text/csv; charset=utf-8", to_csv, is_stored=False),
     "geojson": Form(
         "application/geo+json",
         lambda result: json.dumps(result.to_geojson()).encode(),

@@ -114,7 +114,7 @@ function loads(problem, route, width) {
 
 /** Return the heading of a route. */
 export function describe(problem, route, index) {
-  const parts = [`Route ${index + 1}`, `${route.stops.length} stops`, `load ${short(route.load)} of ${short(problem.capacity)}`];
+  const parts = [`Route ${index + 1}`, `${route.stops.length} stop${route.stops.length === 1 ? "" : "s"}`, `load ${short(route.load)} of ${short(problem.capacity)}`];
   parts.push(`distance ${number(route.distance, Math.min(problem.decimals, 2))}`);
   if (problem.windows) parts.push(`back at ${times(problem, route, route.arrival.at(-1))}`);
   return parts.join(" · ");

@@ -95,7 +95,8 @@ export class JobView {
     part("name").textContent = job.name;
     part("state").textContent = job.state;
     part("state").className = `badge ${job.state}`;
-    const facts = [problem.variant, `${problem.customers.toLocaleString("en-US")} customers`, `capacity ${short(problem.capacity)}`];
+    const facts = [problem.variant, `${problem.customers.toLocaleString("en-US")} customers`];
+    if (problem.demand.some(Boolean)) facts.push(`capacity ${short(problem.capacity)}`);
     if (problem.vehicles) facts.push(`at most ${problem.vehicles} vehicles`);
     part("facts").textContent = [...facts, `seed ${job.options.seed}`].join(" · ");
     const numbers = [["cost", cost === null ? "–" : number(cost, problem.decimals), "main"]];
