@@ -205,6 +205,12 @@ class Chains {
   // Set the current solution to the given routes (each ended by a 0), and the best one with it.
   void set_tour(i32 chain, In<i32> tour) { set_routes(chain, tour.data(), tour.size()); }
 
+  // Whether the routes of the current solution are in time and within the limits on routes. Loads are not checked.
+  bool feasible(i32 chain) const {
+    const ChainData& data = chains_.at(chain);
+    return core_.feasible(data.in(), data.chain);
+  }
+
   // Allocate the workspaces of so many threads.
   void reserve(i32 threads) {
     while (i32(work_.size()) < threads) {
@@ -439,6 +445,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("isa", &Chains::isa)
       .def("__len__", &Chains::size)
       .def("set_tour", &Chains::set_tour, "chain"_a, "tour"_a)
+      .def("feasible", &Chains::feasible, "chain"_a)
       .def("reserve", &Chains::reserve, "threads"_a)
       .def("construct", &Chains::construct, "threads"_a, "seconds"_a.none())
       .def("improve", &Chains::improve, "recipe"_a, "given"_a.none(), "temperature"_a, "start"_a, "stop"_a, "seed"_a,

@@ -72,11 +72,21 @@ void do_add_route(const Instance& in, Chain& chain, const i32* customers, i32 si
   with_all(in, [&]<class R, class D>() { add_route<R>(in, D(in), chain.current, customers, size, kLane); });
 }
 
+bool do_feasible(const Instance& in, const Chain& chain) {
+  return with_rules(in, [&]<class R>() {
+    const Solution& s = chain.current;
+    bool fine = true;
+    for (i32 r = 0; r < s.routes && fine; ++r)
+      fine = R::feasible(in, s.at, s.first[r], s.size[r], R::route_at(s, r), kLane);
+    return fine;
+  });
+}
+
 u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }
 
 }  // namespace
 
-const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere, do_improve, do_evaluate, do_split, do_merge, do_clear,
-                    do_add_route,        do_key_of};
+const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere,  do_improve, do_evaluate, do_split, do_merge, do_clear,
+                    do_add_route,        do_feasible, do_key_of};
 
 }  // namespace nds

@@ -19,6 +19,8 @@ struct Core {
                 Workspace*);
   void (*clear)(const Instance&, Chain&);
   void (*add_route)(const Instance&, Chain&, const i32* customers, i32 size);
+  // Whether the routes of the current solution keep the rules that depend on the order of customers.
+  bool (*feasible)(const Instance&, const Chain&);
   u64 (*key_of)(u64 key, u64 part);
 };
 

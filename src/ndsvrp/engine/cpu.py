@@ -103,9 +103,13 @@ class CpuEngine:
         """Return the best solution of a chain: its routes one after another, each ended by a 0."""
         return np.asarray(state.chains.tour(chain, best=True))
 
-    def place(self, state: CpuState, chain: int, tour: Ints) -> None:
-        """Make a tour of feasible routes the current and the best solution of a chain."""
+    def place(self, state: CpuState, chain: int, tour: Ints) -> bool:
+        """Make a tour the current and the best solution of a chain.
+
+        Return whether its routes are in time and within the limits on routes. Loads must be within the capacity.
+        """
         state.chains.set_tour(chain, tour)
+        return bool(state.chains.feasible(chain))
 
     def construct(self, state: CpuState, deadline: float | None) -> bool:
         state.chains.construct(self.threads, None if deadline is None else max(0.0, deadline - time.perf_counter()))

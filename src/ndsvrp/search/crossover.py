@@ -51,10 +51,10 @@ def neighbours(tour: Ints, customers: int) -> Ints:
 
 
 def apart(one: Ints, others: Ints) -> Floats:
-    """Return (others,) the share of customers of `one` that are followed by another stop there: broken pairs.
+    """Return (others,) the share of neighbours of customers that are others there; 0: the same routes.
 
-    A reversed route is the same route (Prins 2009, as in HGS). one: (2, N+1), others: (others, 2, N+1), both by
-    `neighbours`.
+    A reversed route is the same route. one: (2, N+1), others: (others, 2, N+1), both by `neighbours`.
     """
-    after = one[1, 1:]
-    return np.asarray(((after != others[:, 1, 1:]) & (after != others[:, 0, 1:])).mean(axis=1))
+    before, after = one[:, 1:] == others[:, :, 1:], one[::-1, 1:] == others[:, :, 1:]
+    kept = np.maximum(before.sum(axis=1), after.sum(axis=1))  # of the two neighbours of each customer, in any order
+    return np.asarray(1.0 - kept.sum(axis=1) / (2 * kept.shape[1]))

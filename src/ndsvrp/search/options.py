@@ -27,6 +27,11 @@ class Options(TypedDict, total=False):
     chains: int | None
     regions: int
     rollouts: int
+    population: int
+    anneal_share: float
+    child_steps: int
+    warm: float
+    least_apart: float
     rule_steps: int
     removals: int
     orders: int

@@ -133,12 +133,16 @@ def plan(
         changes["chains"] = request.chains
     is_own = ruin not in (None, *RUINS) or not _works_in_regions(request.model)
     if request.chains is not None or is_own:  # regions divide the chains, and own ruins choose for whole solutions
-        changes = {"regions": 1, "rule_steps": 0, **changes}
+        changes = {"regions": 1, "rule_steps": 0, "population": 0, **changes}
+    elif changes.get("regions", 1) != 1:
+        changes = {"population": 0, **changes}
     settings = replace(base, **changes)
     if request.threads is not None:
         require_whole("threads", request.threads)
         if request.threads < 1:
             raise NdsError(f"threads must be at least 1, got {request.threads}")
+    if settings.population > 0 and device == "cuda":
+        raise NdsError("a population is searched on a CPU: give device=cpu, or population=0")
     cores = request.threads or usable_cores()
     if timed and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:
         settings = presets.fill_cores(settings, problem, cores // together)

@@ -129,7 +129,8 @@ class PopulationSearch(Search):
             number = child % self.settings.chains  # a problem takes the course that it would take alone
             random = np.random.default_rng((self.seed, self.iteration, number))
             first, second = populations[problem].parents(random)
-            self.engine.place(self._children, child, cross(first, second, self._points[problem], random))
+            if not self.engine.place(self._children, child, cross(first, second, self._points[problem], random)):
+                self.engine.place(self._children, child, first)  # it was in time only by way of a removed customer
 
     def _select(self, populations: Sequence[Population], least: float) -> None:
         """Let the children take the places of other solutions, one after another."""

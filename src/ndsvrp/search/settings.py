@@ -44,8 +44,8 @@ class Settings:
     warm: float = documented(0.005, "Temperature at which the steps of a child start, for a bounding box of side 1.")
     least_apart: float = documented(
         0.2,
-        "Share of customers with another successor by which solutions of the population differ at least; it falls to "
-        "0 at the end of the search.",
+        "Share of the neighbours of customers by which solutions of the population differ at least; it falls to 0 at "
+        "the end of the search.",
     )
     rule_steps: int = documented(
         0,
@@ -117,6 +117,8 @@ class Settings:
             raise NdsError(f"chains must be a multiple of regions, got {self.chains} and {self.regions}")
         if self.population > 0 and (self.regions > 1 or self.ruin not in RULES):
             raise NdsError("a population is for rules, and for whole solutions: regions must be 1")
+        if not self.cold <= self.warm:
+            raise NdsError(f"temperatures must satisfy cold <= warm, got {self.cold} and {self.warm}")
         if self.population == 1:
             raise NdsError("a population has at least 2 solutions, got 1")
         if self.rule_steps > 0 and self.ruin in RULES:
@@ -163,6 +165,9 @@ FREE_FLEET = 0.3  # with limited vehicles: docs/findings.md
 LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
 REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most in regions; `fill_cores` adds others to timed searches
+POPULATION = 16  # solutions that are recombined: docs/findings.md
+CHILD_STEPS = 10  # per customer
+RECOMBINED = 600  # customers up to which a population is better than regions
 LARGE = 2500  # customers from which savings are a better start than one route per customer
 POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
@@ -180,22 +185,28 @@ def hybrid(problem: Problem) -> Settings:
         free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, chains=regions if regions > 1 else chains,
         regions=regions,
     )  # fmt: skip
+    if _recombines(problem):
+        steps = CHILD_STEPS * problem.customers
+        return replace(settings, chains=chains, regions=1, population=POPULATION, child_steps=steps)
     if problem.customers < LARGE:
         return settings
     return replace(settings, start_savings=True, hot=1.5 / problem.customers**0.5)
 
 
 def fill_cores(settings: Settings, problem: Problem, cores: int) -> Settings:
-    """Return the settings with more solutions, so that every core has a chain: docs/findings.md.
+    """Return the settings with more solutions, or more children, so that every core has a chain: docs/findings.md.
 
     Large problems have enough regions, and a start that takes long for each solution.
     """
+    if settings.population > 0:
+        return replace(settings, chains=max(settings.chains, cores))
     solutions = max(settings.solutions, cores // settings.regions)
     return settings if problem.customers >= LARGE else replace(settings, chains=solutions * settings.regions)
 
 
 def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
     """Return the settings with as many chains as a GPU takes, and with what a learned policy needs beside it."""
+    settings = replace(settings, population=0)
     few, many = GPU_CHAINS
     chains = many if settings.scope == "all" and not is_learned else few
     regions = min(_regions(problem), chains)
@@ -210,6 +221,11 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
 def has_long_windows(problem: Problem) -> bool:
     """Return whether there are windows, and vehicles may carry many customers."""
     return problem.has_windows and _carried(problem) > LONG_ROUTE
+
+
+def _recombines(problem: Problem) -> bool:
+    """Return whether a population finds better solutions than chains: docs/findings.md."""
+    return problem.vehicles is None and not problem.has_windows and problem.customers <= RECOMBINED
 
 
 def _carried(problem: Problem) -> float:

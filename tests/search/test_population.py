@@ -1,0 +1,173 @@
+"""Searches with a population: who stays, which problems have one, and that seeds fix the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ndsvrp import Metric, NdsError, Problem, Settings, Solver, check, generate, solve, solve_set
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.search import planning
+from ndsvrp.search.population import Population
+
+SMALL: dict[str, Any] = {"solver": "hybrid", "population": 6, "child_steps": 40, "device": "cpu"}
+
+
+def tour(*routes: tuple[int, ...]) -> np.ndarray:
+    return np.array([stop for route in routes for stop in (*route, 0)], np.int32)
+
+
+def held() -> Population:
+    """Three solutions of five customers; 0 and 1 differ in 3 of 10 neighbours, 2 in more from both."""
+    tours = [tour((1, 2, 3), (4, 5)), tour((1, 2), (3, 4, 5)), tour((1, 3, 5), (2, 4))]
+    return Population(5, np.array([10.0, 12.0, 20.0]), tours)
+
+
+def test_the_most_expensive_solution_leaves() -> None:
+    population = held()
+    assert population.admit(15.0, tour((1, 4), (2, 5), (3,)), least=0.1) == 2
+    assert population.costs[:3].tolist() == [10.0, 12.0, 15.0]
+    assert population.tours[2].tolist() == [1, 4, 0, 2, 5, 0, 3, 0]
+    assert population.admit(15.0, tour((1, 5), (2, 3), (4,)), least=0.1) is None, "as expensive as the last one"
+    assert population.admit(30.0, tour((1, 5), (2, 3), (4,)), least=0.1) is None
+
+
+def test_of_two_close_solutions_the_more_expensive_one_leaves() -> None:
+    """A child next to solution 0 replaces it or is dropped, although solution 2 costs more."""
+    child = tour((3, 2, 1), (5,), (4,))  # 4 and 5 have one other neighbour each: 0.2 apart from solution 0
+    population = held()
+    assert population.admit(11.0, child, least=0.3) is None
+    assert population.admit(9.0, child, least=0.3) == 0
+    assert population.costs[:3].tolist() == [9.0, 12.0, 20.0]
+    assert held().admit(11.0, child, least=0.1) == 2, "far enough"
+
+
+def test_a_copy_never_enters() -> None:
+    population = held()
+    assert population.admit(10.0, tour((5, 4), (3, 2, 1)), least=0.0) is None
+
+
+def test_the_cheapest_solution_stays() -> None:
+    random = np.random.default_rng(1)
+    population, lowest = held(), 10.0
+    for _ in range(200):
+        cost, order = float(random.integers(5, 40)), random.permutation(5) + 1
+        population.admit(cost, tour(tuple(order[:2]), tuple(order[2:])), least=0.6)
+        assert min(population.costs[:3]) <= lowest
+        lowest = min(population.costs[:3])
+
+
+@pytest.mark.parametrize("variant", ["cvrp", "pcvrp", "vrptw", "pcvrptw"])
+def test_threads_and_batches_do_not_change_the_result(variant: str) -> None:
+    problems = generate(variant, 30, count=2, seed=5)
+    alone = [solve(problem, iterations=30, seed=3, threads=1, **SMALL) for problem in problems]
+    threads = solve(problems[0], iterations=30, seed=3, threads=2, **SMALL)
+    together = solve_set(problems, iterations=30, seed=3, **SMALL)
+    assert threads.solution == alone[0].solution
+    assert [result.solution for result in together] == [result.solution for result in alone]
+    for problem, result in zip(problems, alone, strict=True):
+        assert check(problem, result.solution).feasible
+        assert result.trace[-1].cost == pytest.approx(result.cost)
+        assert [a.cost for a in result.trace] == sorted((a.cost for a in result.trace), reverse=True)
+
+
+def test_iterations_anneal_first_then_improve_children() -> None:
+    """Of 10 iterations 4 anneal: 1000 x 4 chains / 8 solutions = 500 steps each. Then 4 children have 50 steps each."""
+    result = solve(
+        generate("cvrp", 20, seed=1)[0], iterations=10, seed=1, solver="hybrid", device="cpu", population=8,
+        anneal_share=0.4, child_steps=50,
+    )  # fmt: skip
+    assert result.reconstructions == 4 * 8 * 500 + 6 * 4 * 50
+    assert (result.iterations, result.stopped) == (10, "iterations")
+
+
+def test_recombination_finds_better_solutions_than_the_same_chains_alone() -> None:
+    """37,600 steps beside 38,400 on each of eight instances: deterministic, so no matter of luck."""
+    problems = generate("cvrp", 60, count=8, seed=11)
+    common: dict[str, Any] = {"iterations": 100, "seed": 1, "solver": "hybrid", "device": "cpu"}
+    bred = [solve(p, population=8, anneal_share=0.1, rollouts=40, child_steps=100, **common) for p in problems]
+    annealed = [solve(p, population=0, rollouts=48, chains=8, **common) for p in problems]
+    assert {r.reconstructions for r in bred} == {37_600}
+    assert {r.reconstructions for r in annealed} == {38_400}
+    assert sum(r.cost for r in bred) < sum(r.cost for r in annealed)
+
+
+@pytest.mark.parametrize("customers", [1, 2, 3])
+def test_tiny_problems(customers: int) -> None:
+    problem = Problem(demand=np.r_[0, np.ones(customers)], capacity=1, coordinates=np.eye(customers + 1)[:, :2])
+    result = solve(problem, iterations=8, seed=1, **SMALL)
+    lengths = [float(np.hypot(*(problem.coordinates[i] - problem.coordinates[0]))) for i in range(1, customers + 1)]
+    assert result.cost == pytest.approx(2 * sum(lengths))
+
+
+def test_a_warm_start_is_never_lost() -> None:
+    problem = generate("cvrp", 40, seed=2)[0]
+    good = solve(problem, iterations=60, seed=1, device="cpu")
+    again = solve(problem, iterations=2, seed=2, init=good.solution, **SMALL)
+    assert again.cost <= good.cost
+
+
+def test_a_route_that_is_late_without_a_customer_is_noticed() -> None:
+    """The way from 1 to 3 takes 9, by way of 2 it takes 2: without 2, the vehicle is late at 3."""
+    distance = np.array([[0, 1, 1, 1], [1, 0, 1, 9], [1, 1, 0, 1], [1, 9, 1, 0]], float)
+    windows = np.array([[0, 20], [0, 20], [0, 20], [0, 4]], float)
+    problem = Problem(demand=[0, 1, 1, 1], capacity=3, distance=distance, windows=windows, service=np.zeros(4))
+    engine = CpuEngine()
+    state = engine.start([problem], [0])
+    assert engine.place(state, 0, tour((1, 2, 3)))
+    assert engine.tour(state, 0).tolist() == [1, 2, 3, 0]
+    assert state.stats().costs.tolist() == [4.0]
+    assert not engine.place(state, 0, tour((1, 3), (2,)))
+
+
+def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> None:
+    def population(problem: Problem, **how: Any) -> int:
+        return Solver(**how).plan(problem).settings.population
+
+    small, large = generate("cvrp", 100, seed=1)[0], generate("cvrp", 3000, seed=1)[0]
+    assert population(small) == population(small, threads=1) == 16
+    assert population(large) == population(small.replace(vehicles=50)) == 0
+    assert population(small, chains=4) == population(small, regions=2) == population(small, solver="sisr") == 0
+    assert population(small, ruin=lambda request: None) == population(small, ruin="policy") == 0
+    assert population(small, population=5) == 5
+    monkeypatch.setattr(planning, "_has_gpu", lambda: True)
+    assert population(small, solver="hybrid") == 0
+    with pytest.raises(NdsError, match="a population is searched on a CPU: give device=cpu, or population=0"):
+        population(small, solver="hybrid", population=5)
+
+
+def test_children_fill_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "usable_cores", lambda: 12)
+    problem = generate("cvrp", 100, seed=1)[0]
+    assert Solver(device="cpu").plan(problem, timed=True).settings.chains == 12
+    assert Solver(device="cpu").plan(problem).settings.chains == 4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"population": 1}, "a population has at least 2 solutions, got 1"),
+        ({"population": 4, "chains": 4, "regions": 2}, "a population is for rules, and for whole solutions"),
+        ({"population": 4, "ruin": "policy"}, "a population is for rules, and for whole solutions"),
+        ({"population": -1}, "population must be between 0 and"),
+        ({"population": 4, "warm": 0.0}, "temperatures must satisfy cold <= warm, got 0.001 and 0.0"),
+        ({"anneal_share": 1.0}, "anneal_share must be between 0 and 0.99"),
+    ],
+)
+def test_wrong_settings(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(NdsError, match=message):
+        Settings(**wrong)
+
+
+def test_rounded_lengths_and_windows_are_checked() -> None:
+    """With rounded lengths the way by a customer may be shorter, so that children may be late: they are not used."""
+    (problem,) = generate("vrptw", 40, seed=9)
+    assert problem.coordinates is not None
+    scaled = problem.replace(
+        coordinates=np.rint(problem.coordinates * 1000), windows=np.rint(problem.windows * 1000),
+        service=np.rint(problem.service * 1000), metric=Metric.ROUND,
+    )  # fmt: skip
+    result = solve(scaled, iterations=40, seed=1, **SMALL)
+    assert check(scaled, result.solution).feasible
