@@ -27,8 +27,7 @@ class Intake:
     """Reads and stores new jobs. Its methods run in one event loop.
 
     A thread takes all that wait. When many clients submit at the same moment, all are received first and then read:
-    threads of Python that work at the same time take turns, and the turns would cost as much as the reading. They
-    share a commit, too.
+    threads of Python that work at the same time only take turns, and every turn costs time. They share a commit, too.
     """
 
     def __init__(

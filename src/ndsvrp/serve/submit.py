@@ -21,7 +21,7 @@ BODY = {"content": {"application/octet-stream": {"schema": {"type": "string", "f
 
 
 class SubmitFirst:
-    """ASGI middleware that calls `submit` itself: the way through FastAPI takes as long again as all of it."""
+    """ASGI middleware that calls `submit` itself: the way through FastAPI takes nearly as long again."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
