@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 INSTANCE = "examples/data/X-n106-k14.vrp"
 POLICY = "nds: the learned policy needs torch and safetensors: pip install '.[policy]' in a clone of the repository\n"
 RAY = "nds: a cluster needs ray: pip install '.[ray]' in a clone of the repository\n"
-SERVE = "nds: the service needs fastapi and uvicorn: pip install '.[serve]' in a clone of the repository\n"
+SERVE = "nds: the service needs fastapi, uvicorn and httptools: pip install '.[serve]' in a clone of the repository\n"
 GPU = "nds: the GPU engine needs torch: pip install '.[gpu]' in a clone of the repository\n"
 
 BASE = """
@@ -58,7 +58,7 @@ def test_without_any_extra(tmp_path: Path) -> None:
         f"generate vrptw -n 5 --out {tmp_path / 'a.npz'}",
         f"data make pcvrp100 --instances 1 --out {tmp_path / 'b.npz'}",
     ]
-    found = answers("torch,safetensors,fastapi,uvicorn,cuda,ray", *works, *refused)
+    found = answers("torch,safetensors,fastapi,uvicorn,httptools,cuda,ray", *works, *refused)
     assert [text.splitlines()[-1] for text in found[: len(works)]] == ["exit 0"] * len(works)
     assert found[len(works) :] == [f"{line}exit 2" for line in refused.values()]
     assert ndsvrp.read_set(tmp_path / "b.npz")[0].customers == 100

@@ -7,7 +7,7 @@ from ndsvrp.errors import MissingPackageError
 EXTRAS = {
     "policy": ("the learned policy", ("torch", "safetensors")),
     "ray": ("a cluster", ("ray",)),
-    "serve": ("the service", ("fastapi", "uvicorn")),
+    "serve": ("the service", ("fastapi", "uvicorn", "httptools")),
 }
 """By extra of the package: what needs it, and the modules that must be there."""
 
@@ -16,7 +16,9 @@ def require(extra: str) -> None:
     """Raise a `MissingPackageError` unless the modules of an extra are installed. Nothing is imported."""
     part, modules = EXTRAS[extra]
     if missing := [module for module in modules if find_spec(module) is None]:
-        raise MissingPackageError(f"{part} needs {' and '.join(missing)}: {install(extra)}")
+        *others, last = missing
+        listed = f"{', '.join(others)} and {last}" if others else last
+        raise MissingPackageError(f"{part} needs {listed}: {install(extra)}")
 
 
 def install(extra: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from ndsvrp import Problem, check
 from ndsvrp.errors import InstanceError, NdsError
-from ndsvrp.io import read, read_set, read_solution, write_solution
+from ndsvrp.io import npz, read, read_set, read_solution, write_solution
 from ndsvrp.io.files import check_writable, read_bytes, write_atomic
 from ndsvrp.io.tables import read_json, read_toml
 from ndsvrp.io.vrp import HEADERS
@@ -192,6 +192,31 @@ def test_absurd_header(archive, shape):
     content = b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header + bytes(80)
     path = archive(**{"demand.npy": content})
     assert message(read_set, path).startswith(f"{path}: cannot be read (")
+
+
+@pytest.mark.parametrize(
+    "header, shape",
+    [
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 100), }", (2, 100)),
+        ("{'descr': '<f4', 'fortran_order': True, 'shape': (200,), }", (200,)),
+        ("{'descr': '<i4', 'fortran_order': False, 'shape': (), }", ()),
+        ("{'descr': '|u1', 'fortran_order': False, 'shape': (0, 3), }", (0, 3)),
+        ("{'descr':'>f8','fortran_order':False,'shape':(2,100)}", None),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (5), }", None),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (05,), }", None),
+        ("{'descr': '<f1', 'fortran_order': False, 'shape': (5,), }", None),
+        ("{'descr': '|O', 'fortran_order': False, 'shape': (5,), }", None),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 100), 'more': 1, }", None),
+    ],
+)
+def test_usual_headers_are_read_as_numpy_reads_them(header, shape):
+    """None: left to numpy, which reads or refuses it."""
+    text = header.encode() + b"   \n"
+    content = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    usual = npz._usual_header(content)
+    assert (usual and usual[0]) == shape
+    assert usual is None or usual == npz._header(content)
+    assert npz._usual_header(content[:8] + b"\xff\x00" + content[10:]) is None  # the length is another one
 
 
 def test_name_of_a_member_is_printable(archive):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 LIB = Path(__file__).parents[1] / "data/lib"
 
-collect_ignore_glob = ["test_*.py"] if find_spec("fastapi") is None or find_spec("uvicorn") is None else []
+collect_ignore_glob = ["test_*.py"] if None in map(find_spec, ("fastapi", "uvicorn", "httptools")) else []
 
 
 @pytest.fixture(scope="module")

@@ -118,6 +118,28 @@ def test_a_slow_client_is_disconnected(tmp_path: Path) -> None:
         assert ask(address, "jobs") == []
 
 
+def test_a_request_without_end_is_refused(tmp_path: Path) -> None:
+    """In its path, in a header, and after its body. Headers that end, and chunks with little in them, are read."""
+    start, head = b"POST /api/jobs?name=a.vrp", b" HTTP/1.1\r\nhost: localhost\r\n"
+    chunked = start + head + b"transfer-encoding: chunked\r\n\r\n"
+    with serving(tmp_path / "jobs.sqlite") as address:
+        place = "127.0.0.1", int(address.split(":")[-1].strip("/"))
+        for begin in (start, start + head + b"x: ", chunked + b"1\r\nx\r\n0\r\ny: ", chunked + b"1;"):
+            with socket.create_connection(place, 20) as client, contextlib.suppress(ConnectionError):
+                client.sendall(begin)
+                for _ in range(100):
+                    client.sendall(b"x" * 10_000)
+                    time.sleep(0.001)
+                raise AssertionError(begin)
+        with socket.create_connection(place, 20) as client:
+            client.sendall(chunked + b"1\r\nx\r\n" * 10_000 + b"0\r\n\r\n")
+            client.sendall(b"GET /api/jobs" + head + b"connection: close\r\nx: " + b"x" * 10_000 + b"\r\n\r\n")
+            answers = b"".join(iter(lambda: client.recv(10_000), b""))
+            assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"400", b"200"]
+            assert b"a.vrp:1: 'xxxxx" in answers
+        assert ask(address, "jobs") == []
+
+
 @pytest.mark.slow
 def test_watch_shows_one_search(start) -> None:
     child, address = start("solve", INSTANCE, "--time", 300, "--seed", 1, "--watch")

@@ -1,31 +1,27 @@
 """The HTTP interface: jobs, their course, their results; and the page."""
 
-import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from ndsvrp import __version__
-from ndsvrp.errors import NdsError
 from ndsvrp.io.stops import KNOWN_COLUMNS
 from ndsvrp.serve.access import REPORT_POLICY, Access
-from ndsvrp.serve.jobs import ENDED, ErrorMessage, Job, JobOptions
+from ndsvrp.serve.jobs import ENDED, ErrorMessage, Job
 from ndsvrp.serve.outputs import FORMS
-from ndsvrp.serve.service import INTERNAL, QueueFullError, Service, TooLargeError, logger
-from ndsvrp.serve.store import KeyTakenError
+from ndsvrp.serve.refusals import REFUSALS, fail
+from ndsvrp.serve.service import Service
+from ndsvrp.serve.submit import BODY, SubmitFirst, parameters, submit
 from ndsvrp.serve.uploads import safe_name
 
 PAGE = Path(__file__).parent / "page"
-STATUS: dict[type[NdsError], int] = {QueueFullError: 429, TooLargeError: 413, KeyTakenError: 409}
 
 router = APIRouter(prefix="/api", responses={"4XX": {"model": ErrorMessage}})
 
@@ -59,26 +55,6 @@ async def _job(identifier: str, service: Serving) -> Job:
 
 
 Named = Annotated[Job, Depends(_job)]
-LISTS = {name for name, field in JobOptions.model_fields.items() if field.annotation == list[str]}
-
-
-async def _options(request: Request) -> JobOptions:
-    """Return the query as options. FastAPI can do that, too, but takes as long as to read a small instance."""
-    query = request.query_params
-    given = {name: query.getlist(name) if name in LISTS else query[name] for name in query}
-    try:
-        return JobOptions.model_validate(given)
-    except ValidationError as error:
-        raise RequestValidationError(error.errors()) from None
-
-
-def _parameters() -> list[dict[str, Any]]:
-    """Return the options as OpenAPI describes a query."""
-    properties = JobOptions.model_json_schema()["properties"]
-    return [{"name": name, "in": "query", "required": False, "schema": field} for name, field in properties.items()]
-
-
-BODY = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}, "required": True}
 
 
 @router.get("/limits", summary="What the service accepts")
@@ -91,22 +67,10 @@ async def limits(service: Serving) -> Limits:
     )  # fmt: skip
 
 
-@router.post(
-    "/jobs", status_code=202, summary="Add a job", openapi_extra={"requestBody": BODY, "parameters": _parameters()}
-)
-async def submit(
-    request: Request, response: Response, service: Serving, options: Annotated[JobOptions, Depends(_options)]
-) -> Job:
-    """The body is an instance file in any format that `ndsvrp.read` reads."""
-    if not service.accepts:
-        raise HTTPException(403, "this address shows one search, it takes no jobs")
-    service.check_limits(options)
-    with service.holding() as hold:
-        job, added = await service.submit(await _body(request, service, hold), options)
-    if not added:
-        response.status_code = 200
-    response.headers["location"] = f"/api/jobs/{job.id}"
-    return job
+router.post(
+    "/jobs", status_code=202, summary="Add a job", response_model=Job,
+    openapi_extra={"requestBody": BODY, "parameters": parameters()},
+)(submit)  # fmt: skip
 
 
 @router.get("/jobs", summary="The newest jobs")
@@ -163,29 +127,6 @@ async def result(
     return Response(data, media_type=FORMS[form].media_type, headers=headers)
 
 
-async def _body(request: Request, service: Service, hold: Callable[[int], None]) -> bytes:
-    """Return the body of a request, unless it is too large or too slow. Call `hold` with the size of each part."""
-    most = service.config.max_bytes
-    too_large = HTTPException(
-        413, f"the body is larger than {service.config.max_mib:g} MiB", headers={"connection": "close"}
-    )
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > most:
-        raise too_large
-    body = bytearray()
-    try:
-        async with asyncio.timeout(service.config.body_seconds):
-            async for chunk in request.stream():
-                if len(body) + len(chunk) > most:
-                    raise too_large
-                hold(len(chunk))
-                body += chunk
-    except TimeoutError:
-        text = f"the body took longer than {service.config.body_seconds:g} s"
-        raise HTTPException(408, text, headers={"connection": "close"}) from None
-    return bytes(body)
-
-
 def make_app(service: Service) -> FastAPI:
     """Return the application."""
 
@@ -202,12 +143,11 @@ def make_app(service: Service) -> FastAPI:
         openapi_url="/api/openapi.json", docs_url=None, redoc_url=None,  # these pages load scripts from elsewhere
     )  # fmt: skip
     app.state.service = service
-    app.add_middleware(cast(Any, Access), config=service.config)
-    app.add_exception_handler(NdsError, _refuse_input)
-    app.add_exception_handler(RequestValidationError, _refuse_options)
-    app.add_exception_handler(HTTPException, _refuse)
-    app.add_exception_handler(sqlite3.Error, _fail)
-    app.add_exception_handler(Exception, _fail)
+    app.add_middleware(cast(Any, SubmitFirst))
+    app.add_middleware(cast(Any, Access), config=service.config)  # the last one is called first
+    for kind, answer in REFUSALS.items():
+        app.add_exception_handler(kind, answer)
+    app.add_exception_handler(Exception, fail)
     app.include_router(router)
     app.mount("/page", StaticFiles(directory=PAGE))
 
@@ -216,33 +156,3 @@ def make_app(service: Service) -> FastAPI:
         return FileResponse(PAGE / "index.html")
 
     return app
-
-
-async def _refuse_input(_: Request, error: Exception) -> JSONResponse:
-    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400)
-    headers = {"retry-after": "5"} if status == 429 else None
-    return JSONResponse({"error": str(error)}, status, headers)
-
-
-async def _refuse_options(_: Request, error: Exception) -> JSONResponse:
-    first = cast(RequestValidationError, error).errors()[0]
-    name = first["loc"][-1] if first["loc"] else "request"
-    if first["type"] == "extra_forbidden" and name in ("distance", "duration"):
-        how = f"'nds convert stops.csv stops.json --{name} FILE' writes one file with both"
-        return JSONResponse({"error": f"{name}: a job is one file, with its matrix in it; {how}"}, 400)
-    if first["type"] == "extra_forbidden":
-        return JSONResponse({"error": f"unknown option '{name}' (known: {', '.join(JobOptions.model_fields)})"}, 400)
-    return JSONResponse({"error": f"{name}: {first['msg']}"}, 400)
-
-
-async def _fail(_: Request, error: Exception) -> JSONResponse:
-    """A full disk is the operator's to mend; anything else is a bug. Both are in the log."""
-    if isinstance(error, sqlite3.Error):
-        logger.error("the database: %s", error)
-        return JSONResponse({"error": f"the database does not work ({error})"}, 503)
-    return JSONResponse({"error": INTERNAL}, 500)
-
-
-async def _refuse(_: Request, error: Exception) -> JSONResponse:
-    refused = cast(HTTPException, error)
-    return JSONResponse({"error": str(refused.detail)}, refused.status_code, refused.headers)

@@ -10,7 +10,8 @@ from ndsvrp.serve.jobs import Job, JobOptions
 from ndsvrp.serve.store import NewJob, Store
 
 READERS = 2  # instances that are read at the same time, which bounds memory
-GROUP = 16  # most jobs of a commit
+TURNS = 10  # of the event loop before a thread starts: a new connection needs five to become a submission
+GROUP = 128  # most jobs of a commit
 GROUP_BYTES = 2**18  # of their bodies: a small instance does not wait for several large ones
 
 Added = tuple[Job, bool]  # a job, and whether it is new
@@ -25,8 +26,8 @@ class _Waiting(NamedTuple):
 class Intake:
     """Reads and stores new jobs. Its methods run in one event loop.
 
-    A thread takes all that wait. When many clients submit at the same moment, changes of threads and commits are
-    shared: each costs as much as the reading of a small instance.
+    A thread takes all that wait. When many clients submit at the same moment, all are received first and then read:
+    threads of Python that work at the same time only take turns, and every turn costs time. They share a commit, too.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Intake:
         """`count` gets, of every submission, whether it has become a job: also if its client no longer waits."""
         self._store, self._read, self._threads, self._count = store, read, threads, count
         self._waiting: deque[_Waiting] = deque()
+        self._gathering = False  #: whether a start is due
         self._working = 0  #: threads
 
     async def add(self, body: bytes, options: JobOptions) -> Added:
@@ -46,8 +48,18 @@ class Intake:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(body, options, loop.create_future())
         self._waiting.append(waiting)
-        self._start(loop)
+        if not self._gathering:
+            self._gathering = True
+            self._gather(loop, TURNS)
         return await waiting.added
+
+    def _gather(self, loop: asyncio.AbstractEventLoop, turns: int) -> None:
+        """Let the event loop receive what others have sent, then start to read."""
+        if turns > 0:
+            loop.call_soon(self._gather, loop, turns - 1)
+            return
+        self._gathering = False
+        self._start(loop)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._waiting and self._working < READERS:

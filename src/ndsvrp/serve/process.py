@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
 from ndsvrp.check import check
 from ndsvrp.search.result import Result
+from ndsvrp.serve.priority import give_way
 from ndsvrp.serve.reporter import Report
 from ndsvrp.serve.store import Outcome
 from ndsvrp.serve.worker import STOP, Found, Refused, Task, run
@@ -29,9 +29,11 @@ CONTEXT.set_forkserver_preload(["ndsvrp.serve.preload"])
 
 
 def warm_up() -> None:
-    """Start to load everything, before the first search needs it."""
+    """Load everything that searches need. A service that answers meanwhile would be slow to answer."""
     if _CAN_FORK:
-        forkserver.ensure_running()
+        first = CONTEXT.Process(target=give_way, daemon=True)  # any process: it starts when all is loaded
+        first.start()
+        first.join(GRACE)
 
 
 @dataclass

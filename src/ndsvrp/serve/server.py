@@ -1,21 +1,19 @@
 """Run the application with uvicorn."""
 
-import asyncio
 import gc
 import logging
 import socket
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ndsvrp.engine import device
 from ndsvrp.errors import NdsError
 from ndsvrp.serve.api import make_app
 from ndsvrp.serve.config import ServeConfig
+from ndsvrp.serve.protocol import GuardedProtocol
 from ndsvrp.serve.service import Service
 from ndsvrp.serve.store import Store
 
@@ -23,42 +21,6 @@ KEEP_ALIVE = 15  # seconds that an idle connection stays open
 LAST = 3  # seconds for requests in progress when the service ends
 BACKLOG = 1024
 SWITCH = 0.002  # seconds after which a thread that reads an instance lets others answer; Python's default is 0.005
-
-
-class GuardedProtocol(H11Protocol):
-    """HTTP/1.1 that closes connections whose request line and headers take too long; uvicorn waits for ever."""
-
-    head_seconds = 30.0
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        """Start the clock."""
-        super().connection_made(transport)
-        self._watch()
-
-    def data_received(self, data: bytes) -> None:
-        """Stop the clock when the headers are complete; start it for the next request."""
-        super().data_received(data)
-        self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
-        if self._timer is not None:
-            self._timer.cancel()
-        super().connection_lost(exc)
-
-    def _watch(self) -> None:
-        waiting = self.cycle is None or self.cycle.response_complete
-        if not waiting and self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        elif waiting and self._timer is None:
-            self._timer = self.loop.call_later(self.head_seconds, self._close)
-
-    def _close(self) -> None:
-        self._timer = None
-        if (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing():
-            self.transport.close()
 
 
 class Server(uvicorn.Server):
@@ -71,7 +33,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 make_app(service), http=protocol, ws="none", loop="asyncio", log_level="warning", access_log=False,
                 limit_concurrency=config.connections, timeout_keep_alive=KEEP_ALIVE, backlog=BACKLOG,
-                timeout_graceful_shutdown=LAST, server_header=False, h11_max_incomplete_event_size=16 * 2**10,
+                timeout_graceful_shutdown=LAST, server_header=False,
             )
         )  # fmt: skip
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # warnings about requests that were refused
