@@ -126,6 +126,8 @@ def plan(
     base = presets.sisr() if solver == "sisr" else of_problem[solver](problem)
     if device == "cuda" and solver != "sisr" and preset == "default":
         base = presets.on_gpu(base, problem, is_learned)
+    if device == "cpu" and solver == "hybrid":
+        base = presets.on_cpu(base, problem)
     changes = dict(request.settings)
     if ruin is not None:
         changes["ruin"] = _pick("ruin", ruin, RUINS) if isinstance(ruin, str) else "function"

@@ -185,12 +185,17 @@ def hybrid(problem: Problem) -> Settings:
         free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, chains=regions if regions > 1 else chains,
         regions=regions,
     )  # fmt: skip
-    if _recombines(problem):
-        steps = CHILD_STEPS * problem.customers
-        return replace(settings, chains=chains, regions=1, population=POPULATION, child_steps=steps)
     if problem.customers < LARGE:
         return settings
     return replace(settings, start_savings=True, hot=1.5 / problem.customers**0.5)
+
+
+def on_cpu(settings: Settings, problem: Problem) -> Settings:
+    """Return the settings with a population in place of regions, for problems that gain by it: docs/findings.md."""
+    if problem.vehicles is not None or problem.has_windows or problem.customers > RECOMBINED:
+        return settings
+    steps = CHILD_STEPS * problem.customers
+    return replace(settings, chains=CPU_CHAINS[0], regions=1, population=POPULATION, child_steps=steps)
 
 
 def fill_cores(settings: Settings, problem: Problem, cores: int) -> Settings:
@@ -206,7 +211,6 @@ def fill_cores(settings: Settings, problem: Problem, cores: int) -> Settings:
 
 def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
     """Return the settings with as many chains as a GPU takes, and with what a learned policy needs beside it."""
-    settings = replace(settings, population=0)
     few, many = GPU_CHAINS
     chains = many if settings.scope == "all" and not is_learned else few
     regions = min(_regions(problem), chains)
@@ -221,11 +225,6 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
 def has_long_windows(problem: Problem) -> bool:
     """Return whether there are windows, and vehicles may carry many customers."""
     return problem.has_windows and _carried(problem) > LONG_ROUTE
-
-
-def _recombines(problem: Problem) -> bool:
-    """Return whether a population finds better solutions than chains: docs/findings.md."""
-    return problem.vehicles is None and not problem.has_windows and problem.customers <= RECOMBINED
 
 
 def _carried(problem: Problem) -> float:
