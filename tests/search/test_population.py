@@ -12,7 +12,7 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.search import planning
 from ndsvrp.search.population import Population
 
-SMALL: dict[str, Any] = {"solver": "hybrid", "population": 6, "child_steps": 40, "device": "cpu"}
+SMALL: dict[str, Any] = {"solver": "hybrid", "population": 6, "child_steps": 2, "device": "cpu"}
 
 
 def tour(*routes: tuple[int, ...]) -> np.ndarray:
@@ -74,24 +74,21 @@ def test_threads_and_batches_do_not_change_the_result(variant: str) -> None:
 
 
 def test_iterations_anneal_first_then_improve_children() -> None:
-    """Of 10 iterations 4 anneal: 1000 x 4 chains / 8 solutions = 500 steps each. Then 4 children have 50 steps each."""
+    """Of 10 iterations 4 anneal: 1000 x 4 / 8 = 500 steps per solution. Then 4 children have 3 x 20 steps each."""
     result = solve(
         generate("cvrp", 20, seed=1)[0], iterations=10, seed=1, solver="hybrid", device="cpu", population=8,
-        anneal_share=0.4, child_steps=50,
+        anneal_share=0.4, child_steps=3,
     )  # fmt: skip
-    assert result.reconstructions == 4 * 8 * 500 + 6 * 4 * 50
+    assert result.reconstructions == 4 * 8 * 500 + 6 * 4 * 60
     assert (result.iterations, result.stopped) == (10, "iterations")
 
 
-def test_recombination_finds_better_solutions_than_the_same_chains_alone() -> None:
-    """37,600 steps beside 38,400 on each of eight instances: deterministic, so no matter of luck."""
-    problems = generate("cvrp", 60, count=8, seed=11)
-    common: dict[str, Any] = {"iterations": 100, "seed": 1, "solver": "hybrid", "device": "cpu"}
-    bred = [solve(p, population=8, anneal_share=0.1, rollouts=40, child_steps=100, **common) for p in problems]
-    annealed = [solve(p, population=0, rollouts=48, chains=8, **common) for p in problems]
-    assert {r.reconstructions for r in bred} == {37_600}
-    assert {r.reconstructions for r in annealed} == {38_400}
-    assert sum(r.cost for r in bred) < sum(r.cost for r in annealed)
+def test_children_improve_what_was_annealed() -> None:
+    """The best solution after 10 of 100 iterations of annealing is passed by more than 1% on each of four instances."""
+    for problem in generate("cvrp", 100, count=4, seed=11):
+        result = solve(problem, iterations=100, seed=1, anneal_share=0.1, rollouts=40, **SMALL)
+        annealed = min(point.cost for point in result.trace if point.iteration <= 10)
+        assert result.cost < 0.99 * annealed
 
 
 @pytest.mark.parametrize("customers", [1, 2, 3])
@@ -127,11 +124,12 @@ def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> No
         return Solver(**how).plan(problem).settings.population
 
     small, large = generate("cvrp", 100, seed=1)[0], generate("cvrp", 3000, seed=1)[0]
-    assert population(small) == population(small, threads=1) == 16
+    assert population(small) == population(small, threads=1) == 8
     assert population(large) == population(small.replace(vehicles=50)) == 0
     assert population(small, chains=4) == population(small, regions=2) == population(small, solver="sisr") == 0
     assert population(small, ruin=lambda request: None) == population(small, ruin="policy") == 0
     assert population(small, population=5) == 5
+    assert population(generate("vrptw", 400, seed=1)[0], population=5) == 5, "in place of regions"
     monkeypatch.setattr(planning, "_has_gpu", lambda: True)
     assert population(small, solver="hybrid") == 0
     with pytest.raises(NdsError, match="a population is searched on a CPU: give device=cpu, or population=0"):
@@ -152,7 +150,7 @@ def test_children_fill_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"population": 4, "chains": 4, "regions": 2}, "a population is for rules, and for whole solutions"),
         ({"population": 4, "ruin": "policy"}, "a population is for rules, and for whole solutions"),
         ({"population": -1}, "population must be between 0 and"),
-        ({"population": 4, "warm": 0.0}, "temperatures must satisfy cold <= warm, got 0.001 and 0.0"),
+        ({"warm": -1.0}, "warm must be between 0 and"),
         ({"anneal_share": 1.0}, "anneal_share must be between 0 and 0.99"),
     ],
 )

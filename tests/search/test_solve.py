@@ -461,7 +461,8 @@ def test_timed_searches_have_a_chain_for_each_core(
     assert few == chosen(threads=1) == chosen(together=cores), "the batch fills the cores"
     assert chosen(chains=7) == (7, 1)
     assert chosen(solver="sisr") == (1, 1)
-    assert chosen(ruin=lambda request: None)[0] == few[0]
+    own: dict[str, Any] = {"ruin": lambda request: None}
+    assert chosen(**own) == chosen(timed=False, **own), "as many as without a time limit"
     plan = Solver(device="cpu").plan(problem, timed=True)
     assert plan.threads == min(cores, expected[0])
 

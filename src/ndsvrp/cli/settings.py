@@ -48,7 +48,7 @@ def _table(head: tuple[str, ...], content: Sequence[tuple[str, ...]]) -> Table:
 def rows() -> list[tuple[str, ...]]:
     """Return (name, value for each solver, sentence) of every setting; for hybrid that of a CVRP."""
     plain = Problem(demand=np.array([0.0, 1.0]), capacity=1.0, coordinates=np.zeros((2, 2)))
-    others = settings.sisr(), settings.hybrid(plain)
+    others = settings.sisr(), settings.on_cpu(settings.hybrid(plain), plain)
     return [
         (name, _show(default), *(_show(getattr(other, name)) for other in others), text)
         for name, default, text in describe(Settings)
@@ -89,20 +89,22 @@ def page() -> str:
         "",
         *_markdown(HEAD, rows()),
         "",
-        "The column `hybrid` is for a small CVRP. For other problems it differs:",
+        "The column `hybrid` is for a small CVRP on a CPU. For other problems it differs:",
         "",
+        f"- With windows, with limited vehicles, with more than {settings.RECOMBINED} customers and on a GPU there is no",
+        "  population, and `hot` is 0.1.",
         "- With prizes `start_served` is on. If vehicles are limited, too, and no customer is required, `free_fleet`",
         "  is 0.3.",
         "- With windows, if a vehicle carries more than 25 customers, `open_cheaper` is 0.5. With prizes, too,",
         "  `serve_bonus` is 0.3.",
-        "- From 300 customers and 16 routes on there are `regions`, as many as have 150 customers and 8 routes each,",
-        "  at most 32 on a CPU, and one chain per region.",
+        "- Without a population, from 300 customers and 16 routes on there are `regions`, as many as have 150 customers",
+        "  and 8 routes each, at most 32 on a CPU, and one chain per region.",
         "- From 2,500 customers on, `start_savings` is on, and `hot` is 1.5 / sqrt(N).",
         "- On a GPU there are 256 chains, and `regions` is a power of two.",
         "",
         "With the ruin `policy` on a GPU there are 128 chains, `tails` is 20 and `tails_share` 0.3, and with prizes",
         "`hot` is 0.03. There are regions only if there are four or more, and then `rule_steps` is 400. If `chains` or",
-        "your own ruin is given, there are no regions and no `rule_steps`, unless they are given, too.",
+        "your own ruin is given, there are no population, no regions and no `rule_steps`, unless they are given, too.",
         "",
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
         "`--preset paper-text` and `--preset paper-code` also set `scope`, `start_rounds` and `temperature_scale`:",

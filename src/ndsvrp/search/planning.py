@@ -126,8 +126,6 @@ def plan(
     base = presets.sisr() if solver == "sisr" else of_problem[solver](problem)
     if device == "cuda" and solver != "sisr" and preset == "default":
         base = presets.on_gpu(base, problem, is_learned)
-    if device == "cpu" and solver == "hybrid":
-        base = presets.on_cpu(base, problem)
     changes = dict(request.settings)
     if ruin is not None:
         changes["ruin"] = _pick("ruin", ruin, RUINS) if isinstance(ruin, str) else "function"
@@ -135,15 +133,17 @@ def plan(
         changes["chains"] = request.chains
     is_own = ruin not in (None, *RUINS) or not _works_in_regions(request.model)
     if request.chains is not None or is_own:  # regions divide the chains, and own ruins choose for whole solutions
-        changes = {"regions": 1, "rule_steps": 0, "population": 0, **changes}
-    elif changes.get("regions", 1) != 1:
-        changes = {"population": 0, **changes}
+        changes = {"regions": 1, "rule_steps": 0, **changes}
+    elif device == "cpu" and solver == "hybrid" and "regions" not in changes and changes.get("population") != 0:
+        base = presets.on_cpu(base, problem)
+    if changes.get("population", 0) != 0:
+        changes = {"regions": 1, **changes}
     settings = replace(base, **changes)
     if request.threads is not None:
         require_whole("threads", request.threads)
         if request.threads < 1:
             raise NdsError(f"threads must be at least 1, got {request.threads}")
-    if settings.population > 0 and device == "cuda":
+    if settings.population > 0 and device == "cuda":  # the GPU engine has no verbs for it
         raise NdsError("a population is searched on a CPU: give device=cpu, or population=0")
     cores = request.threads or usable_cores()
     if timed and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:

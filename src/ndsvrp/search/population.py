@@ -120,7 +120,8 @@ class PopulationSearch(Search):
     def _child_temperatures(self) -> Floats:
         """Return (children, K) the temperatures of the steps of each child."""
         settings = self.settings
-        falling = np.geomspace(settings.warm, settings.cold, settings.child_steps)
+        steps = settings.child_steps * self.problems[0].customers
+        falling = np.geomspace(max(settings.warm, settings.cold), settings.cold, steps)
         return np.repeat(np.outer(self._sides, falling), settings.chains, axis=0)
 
     def _breed(self, populations: Sequence[Population]) -> None:

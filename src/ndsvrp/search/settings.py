@@ -40,8 +40,8 @@ class Settings:
         "Chains are then the children of an iteration.",
     )
     anneal_share: float = documented(0.3, "Share of a search that anneals the population before it is recombined.")
-    child_steps: int = documented(2000, "Steps that improve a child.")
-    warm: float = documented(0.005, "Temperature at which the steps of a child start, for a bounding box of side 1.")
+    child_steps: int = documented(10, "Steps that improve a child, per customer.")
+    warm: float = documented(0.005, "Temperature at which the steps of a child start, if it is above cold.")
     least_apart: float = documented(
         0.2,
         "Share of the neighbours of customers by which solutions of the population differ at least; it falls to 0 at "
@@ -117,8 +117,6 @@ class Settings:
             raise NdsError(f"chains must be a multiple of regions, got {self.chains} and {self.regions}")
         if self.population > 0 and (self.regions > 1 or self.ruin not in RULES):
             raise NdsError("a population is for rules, and for whole solutions: regions must be 1")
-        if not self.cold <= self.warm:
-            raise NdsError(f"temperatures must satisfy cold <= warm, got {self.cold} and {self.warm}")
         if self.population == 1:
             raise NdsError("a population has at least 2 solutions, got 1")
         if self.rule_steps > 0 and self.ruin in RULES:
@@ -129,7 +127,7 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
     "rollouts": (1, 2**20), "rule_steps": (0, 2**20), "population": (0, 2**16), "anneal_share": (0, 0.99),
-    "child_steps": (1, 2**30), "warm": (0, 1000), "least_apart": (0, 1),
+    "child_steps": (1, 2**20), "warm": (0, 1000), "least_apart": (0, 1),
     "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
     "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
     "threshold": (0, float("inf")),
@@ -165,8 +163,7 @@ FREE_FLEET = 0.3  # with limited vehicles: docs/findings.md
 LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
 REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most in regions; `fill_cores` adds others to timed searches
-POPULATION = 16  # solutions that are recombined: docs/findings.md
-CHILD_STEPS = 10  # per customer
+POPULATION, POPULATION_HOT = 8, 0.03  # solutions that are recombined, and where their annealing starts
 RECOMBINED = 600  # customers up to which a population is better than regions
 LARGE = 2500  # customers from which savings are a better start than one route per customer
 POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
@@ -194,8 +191,7 @@ def on_cpu(settings: Settings, problem: Problem) -> Settings:
     """Return the settings with a population in place of regions, for problems that gain by it: docs/findings.md."""
     if problem.vehicles is not None or problem.has_windows or problem.customers > RECOMBINED:
         return settings
-    steps = CHILD_STEPS * problem.customers
-    return replace(settings, chains=CPU_CHAINS[0], regions=1, population=POPULATION, child_steps=steps)
+    return replace(settings, chains=CPU_CHAINS[0], regions=1, population=POPULATION, hot=POPULATION_HOT)
 
 
 def fill_cores(settings: Settings, problem: Problem, cores: int) -> Settings:
