@@ -123,9 +123,11 @@ def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> No
     def population(problem: Problem, **how: Any) -> int:
         return Solver(**how).plan(problem).settings.population
 
-    small, large = generate("cvrp", 100, seed=1)[0], generate("cvrp", 3000, seed=1)[0]
-    assert population(small) == population(small, threads=1) == 8
-    assert population(large) == population(small.replace(vehicles=50)) == 0
+    small, large = generate("cvrp", 100, seed=1)[0], generate("cvrp", 300, seed=1)[0]
+    others = [generate(name, 100, seed=1)[0] for name in ("vrptw", "pcvrp")]
+    others += [small.replace(vehicles=50), small.replace(max_distance=9.0), large]
+    assert population(small) == population(small, threads=1) == 16
+    assert [population(problem) for problem in others] == [0] * 5
     assert population(small, chains=4) == population(small, regions=2) == population(small, solver="sisr") == 0
     assert population(small, ruin=lambda request: None) == population(small, ruin="policy") == 0
     assert population(small, population=5) == 5

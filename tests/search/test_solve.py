@@ -411,7 +411,7 @@ def test_exchanges_of_tails_beside_the_policy(monkeypatch: pytest.MonkeyPatch) -
     ("customers", "capacity", "cpu", "gpu"),
     [
         (100, 50, (4, 1), (256, 1)),
-        (400, 50, (4, 1), (256, 2)),
+        (400, 50, (2, 2), (256, 2)),
         (1000, 50, (6, 6), (256, 4)),
         (1000, 300, (2, 2), (256, 2)),  # 60 customers per vehicle, 17 routes
         (1000, 1000, (4, 1), (256, 1)),  # 5 routes
@@ -441,8 +441,8 @@ def test_chains_and_regions_by_size(
 @pytest.mark.parametrize(
     ("customers", "cores", "expected"),
     [
-        (120, 1, (4, 1)), (120, 3, (4, 1)), (120, 6, (6, 1)), (500, 16, (16, 1)), (750, 2, (4, 4)), (750, 7, (4, 4)),
-        (750, 16, (16, 4)), (2500, 64, (15, 15)),
+        (120, 1, (4, 1)), (120, 3, (4, 1)), (120, 6, (6, 1)), (500, 2, (3, 3)), (500, 5, (3, 3)), (500, 6, (6, 3)),
+        (500, 16, (15, 3)), (2500, 64, (15, 15)),
     ],
 )  # fmt: skip
 def test_timed_searches_have_a_chain_for_each_core(

@@ -12,6 +12,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.records import documented, require_record
 from ndsvrp.ruin import RULES
 from ndsvrp.search.fleet import may_ignore_fleet
+from ndsvrp.variants import variant_of
 
 RuinName = Literal["string", "related", "random", "policy", "function"]
 Scope = Literal["touched", "all"]
@@ -163,8 +164,8 @@ FREE_FLEET = 0.3  # with limited vehicles: docs/findings.md
 LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
 REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most in regions; `fill_cores` adds others to timed searches
-POPULATION, POPULATION_HOT = 8, 0.03  # solutions that are recombined, and where their annealing starts
-RECOMBINED = 600  # customers up to which a population is better than regions
+POPULATION, POPULATION_HOT = 16, 0.03  # solutions that are recombined, and where their annealing starts
+SMALL = 300  # customers below which a population is better than chains: docs/findings.md
 LARGE = 2500  # customers from which savings are a better start than one route per customer
 POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
@@ -188,8 +189,8 @@ def hybrid(problem: Problem) -> Settings:
 
 
 def on_cpu(settings: Settings, problem: Problem) -> Settings:
-    """Return the settings with a population in place of regions, for problems that gain by it: docs/findings.md."""
-    if problem.vehicles is not None or problem.has_windows or problem.customers > RECOMBINED:
+    """Return the settings with a population in place of chains, for problems that gain by it: docs/findings.md."""
+    if variant_of(problem).name != "cvrp" or problem.vehicles is not None or problem.customers >= SMALL:
         return settings
     return replace(settings, chains=CPU_CHAINS[0], regions=1, population=POPULATION, hot=POPULATION_HOT)
 
