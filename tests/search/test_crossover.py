@@ -5,70 +5,70 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ndsvrp.search.crossover import apart, cross, neighbours
+from ndsvrp.search.crossover import apart, below, cross, neighbours
 
-# The depot in the middle, pairs of customers in the west (1, 2), north (3, 4), east (5, 6) and south (7, 8).
-POINTS = np.array([[0, 0], [-2, 0], [-3, 0], [0, 2], [0, 3], [2, 0], [3, 0], [0, -4], [0, -5]], float)
+# Customers 1 to 8 on a line, in this order; nearest first, the lower number first where two are equally near.
+NEAR = np.array([sorted((v for v in range(1, 9) if v != c), key=lambda v, c=c: abs(v - c)) for c in range(9)][1:])
+NEAR = np.vstack([np.arange(1, 8), NEAR]).astype(np.int32)
 BY_PAIRS = np.array([1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 8, 0], np.int32)
 ACROSS = np.array([2, 3, 5, 0, 8, 6, 0, 1, 4, 7, 0], np.int32)
 
 
-class Drawn:
-    """Random numbers that a test chooses: the share of routes, the first route, by distance (0) or by angle (1)."""
-
-    def __init__(self, share: float, route: int, way: float) -> None:
-        self.share, self.route, self.way = share, route, way
-
-    def uniform(self, low: float, high: float) -> float:
-        assert low <= self.share <= high
-        return self.share
-
-    def integers(self, below: int) -> int:
-        assert self.route < below
-        return self.route
-
-    def random(self) -> float:
-        return self.way
+def word(number: int, count: int) -> int:
+    """Return a random word for which `below` gives this number."""
+    chosen = -(-(number << 32) // count)
+    assert below(chosen, count) == number
+    return chosen
 
 
-def crossed(first: np.ndarray, second: np.ndarray, share: float, route: int, way: float) -> list[int]:
-    return cross(first, second, POINTS, Drawn(share, route, way)).tolist()  # type: ignore[arg-type]
+def crossed(first: np.ndarray, second: np.ndarray, stop: int, percent: int) -> list[int]:
+    """Return a child by the customer that is the given one of those served, and by a share of the routes."""
+    served = int(np.count_nonzero(second))
+    return cross(first, second, NEAR, word(stop, served), word(percent - 10, 31)).tolist()
+
+
+def test_words_of_32_bits_become_numbers_below() -> None:
+    assert [below(w, 3) for w in (0, 1431655765, 1431655766, 2863311531, 2**32 - 1)] == [0, 0, 1, 2, 2]
 
 
 def test_a_child_has_a_route_of_the_second_parent_and_the_rest_of_the_first() -> None:
-    """Route 3, 4 replaces what the first parent does with 3 and 4."""
-    assert crossed(ACROSS, BY_PAIRS, 0.25, 1, 0.0) == [3, 4, 0, 2, 5, 0, 8, 6, 0, 1, 7, 0]
+    """The route of customer 4, the fourth that the second parent serves, replaces what the first does with 3 and 4."""
+    assert crossed(ACROSS, BY_PAIRS, 3, 25) == [3, 4, 0, 2, 5, 0, 8, 6, 0, 1, 7, 0]
 
 
-def test_neighbouring_routes_are_nearest_or_successive_by_angle() -> None:
-    """The means are (-2.5, 0), (0, 2.5), (2.5, 0) and (0, -4.5): west, then north, is nearest to itself and north.
+def test_neighbouring_routes_have_the_nearest_customers() -> None:
+    """38% of four routes are two. Next to customer 4 is 3, of its own route, then 5. Next to 3 is 2."""
+    assert crossed(ACROSS, BY_PAIRS, 3, 38) == [3, 4, 0, 5, 6, 0, 2, 0, 8, 0, 1, 7, 0]
+    assert crossed(ACROSS, BY_PAIRS, 2, 38) == [3, 4, 0, 1, 2, 0, 5, 0, 8, 6, 0, 7, 0]
 
-    By angle, south (-90 degrees) is followed by east (0), north (90) and west (180).
-    """
-    assert crossed(ACROSS, BY_PAIRS, 0.4, 0, 0.0) == [1, 2, 0, 3, 4, 0, 5, 0, 8, 6, 0, 7, 0]
-    assert crossed(ACROSS, BY_PAIRS, 0.4, 3, 0.9) == [7, 8, 0, 5, 6, 0, 2, 3, 0, 1, 4, 0]
-    assert crossed(ACROSS, BY_PAIRS, 0.4, 0, 0.9) == [1, 2, 0, 7, 8, 0, 3, 5, 0, 6, 0, 4, 0], (
-        "after the last, the first"
-    )
+
+def test_shares_of_routes_are_rounded() -> None:
+    """Of three routes 10% are one, of four 37% are one and 38% are two: 1.48 and 1.52."""
+    assert crossed(BY_PAIRS, ACROSS, 0, 10)[:4] == [2, 3, 5, 0]
+    assert crossed(ACROSS, BY_PAIRS, 3, 37)[:6] == [3, 4, 0, 2, 5, 0]
+    assert crossed(ACROSS, BY_PAIRS, 3, 38)[:6] == [3, 4, 0, 5, 6, 0]
 
 
 def test_routes_that_lose_all_customers_vanish() -> None:
-    assert crossed(BY_PAIRS, BY_PAIRS, 0.25, 2, 0.0) == [5, 6, 0, 1, 2, 0, 3, 4, 0, 7, 8, 0]
+    assert crossed(BY_PAIRS, BY_PAIRS, 5, 25) == [5, 6, 0, 1, 2, 0, 3, 4, 0, 7, 8, 0]
 
 
 def test_unserved_customers_stay_so_if_neither_route_serves_them() -> None:
     first, second = np.array([1, 2, 0], np.int32), np.array([3, 4, 0, 2, 5, 0], np.int32)
-    assert crossed(first, second, 0.4, 1, 0.0) == [2, 5, 0, 1, 0]
+    assert crossed(first, second, 3, 40) == [2, 5, 0, 1, 0]
     nobody = np.zeros(0, np.int32)
-    assert crossed(nobody, second, 0.4, 0, 0.0) == [3, 4, 0]
-    assert crossed(first, nobody, 0.4, 0, 0.0) == [1, 2, 0]
+    assert crossed(nobody, second, 0, 40) == [3, 4, 0]
+    assert cross(first, nobody, NEAR, 0, 0).tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_children_of_random_parents_serve_everybody_once(seed: int) -> None:
     random = np.random.default_rng(seed)
     customers = int(random.integers(1, 40))
-    points = random.random((customers + 1, 2))
+    near = np.array(
+        [random.permutation(np.setdiff1d(np.arange(1, customers + 1), [c])) for c in range(1, customers + 1)]
+    )
+    near = np.vstack([near[:1], near]).astype(np.int32)
 
     def drawn() -> np.ndarray:
         order = random.permutation(customers) + 1
@@ -76,13 +76,13 @@ def test_children_of_random_parents_serve_everybody_once(seed: int) -> None:
         return np.concatenate([[*part, 0] for part in np.split(order, cuts) if len(part)]).astype(np.int32)
 
     first, second = drawn(), drawn()
-    child = cross(first, second, points, random)
+    child = cross(first, second, near, *(int(w) for w in random.integers(2**32, size=2)))
     assert sorted(child[child > 0].tolist()) == list(range(1, customers + 1))
     assert child[-1] == 0
     assert not np.any((child[1:] == 0) & (child[:-1] == 0)), "no empty route"
-    routes = " ".join(map(str, child.tolist())).split(" 0")
-    assert routes[0] in " ".join(map(str, second.tolist())), "the first route is one of the second parent"
     assert child.dtype == np.int32
+    kept = set(" ".join(map(str, second.tolist())).split(" 0 "))
+    assert " ".join(map(str, child.tolist())).split(" 0 ")[0].removesuffix(" 0") in {k.removesuffix(" 0") for k in kept}
 
 
 def test_how_far_solutions_are_apart() -> None:

@@ -10,7 +10,8 @@ import pytest
 from ndsvrp import Metric, NdsError, Problem, Settings, Solver, check, generate, solve, solve_set
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.search import planning
-from ndsvrp.search.population import Population
+from ndsvrp.search.population import Population, PopulationSearch
+from ndsvrp.search.stopping import Budget
 
 SMALL: dict[str, Any] = {"solver": "hybrid", "population": 6, "child_steps": 2, "device": "cpu"}
 
@@ -131,6 +132,9 @@ def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> No
     assert population(small, chains=4) == population(small, regions=2) == population(small, solver="sisr") == 0
     assert population(small, ruin=lambda request: None) == population(small, ruin="policy") == 0
     assert population(small, population=5) == 5
+    assert population(small, regions=1) == 16
+    with pytest.raises(NdsError, match="a population is for problems whose vehicles are not limited"):
+        population(small.replace(vehicles=50), population=5)
     assert population(generate("vrptw", 400, seed=1)[0], population=5) == 5, "in place of regions"
     monkeypatch.setattr(planning, "_has_gpu", lambda: True)
     assert population(small, solver="hybrid") == 0
@@ -138,19 +142,56 @@ def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> No
         population(small, solver="hybrid", population=5)
 
 
+def test_what_is_given_beside_a_population() -> None:
+    problem = generate("cvrp", 100, seed=1)[0]
+    alone, both = (Solver(device="cpu", **how).plan(problem).settings for how in ({}, {"chains": 6, "population": 8}))
+    assert (alone.chains, alone.population, alone.hot) == (4, 16, 0.03)
+    assert (both.chains, both.population, both.hot) == (6, 8, 0.03)
+    chains = Solver(device="cpu", population=0).plan(problem).settings
+    assert (chains.chains, chains.population, chains.hot) == (4, 0, 0.1)
+
+
+def test_an_interruption_keeps_what_children_have_found() -> None:
+    """A child that is better than the population is found before it is selected."""
+    problem = generate("cvrp", 40, seed=2)[0]
+    engine = CpuEngine()
+    settings = Solver(device="cpu", population=4, rollouts=4, anneal_share=0.1).plan(problem).settings
+    search = PopulationSearch([problem], engine, settings, Budget(iterations=4), 1)
+    search.run()
+    good = solve(problem, iterations=40, seed=1, device="cpu")
+    assert good.cost < search.state.stats().best_costs.min()  # type: ignore[union-attr]
+    engine.place(search._children, 2, np.array([c for r in good.solution.routes for c in (*r, 0)], np.int32))
+    search.note_best()
+    assert check(problem, search.best()[0]).cost == pytest.approx(good.cost)
+    assert search.traces[0][-1].cost == pytest.approx(good.cost)
+
+
+def test_the_same_best_solution_enters_a_population_once() -> None:
+    """After a warm start from the best solution known, annealed solutions beside it make a population."""
+    problem = generate("cvrp", 40, seed=2)[0]
+    good = solve(problem, iterations=60, seed=1, device="cpu")
+    settings = Solver(device="cpu", population=4).plan(problem).settings
+    search = PopulationSearch([problem], CpuEngine(), settings, Budget(iterations=3), 1, init=good.solution)
+    search.run()
+    costs = search.state.stats().costs  # type: ignore[union-attr]
+    assert np.min(costs) == pytest.approx(good.cost)
+    assert len({round(float(cost), 6) for cost in costs}) > 1
+
+
 def test_children_fill_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "usable_cores", lambda: 12)
     problem = generate("cvrp", 100, seed=1)[0]
     assert Solver(device="cpu").plan(problem, timed=True).settings.chains == 12
-    assert Solver(device="cpu").plan(problem).settings.chains == 4
+    plan = Solver(device="cpu").plan(problem)
+    assert (plan.settings.chains, plan.threads) == (4, 12), "the 16 solutions are annealed on all cores"
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"population": 1}, "a population has at least 2 solutions, got 1"),
-        ({"population": 4, "chains": 4, "regions": 2}, "a population is for rules, and for whole solutions"),
-        ({"population": 4, "ruin": "policy"}, "a population is for rules, and for whole solutions"),
+        ({"population": 4, "chains": 4, "regions": 2}, "a population has whole solutions: regions must be 1, got 2"),
+        ({"population": 4, "ruin": "policy"}, "a population is for rules, not for the ruin 'policy'"),
         ({"population": -1}, "population must be between 0 and"),
         ({"warm": -1.0}, "warm must be between 0 and"),
         ({"anneal_share": 1.0}, "anneal_share must be between 0 and 0.99"),

@@ -48,7 +48,7 @@ def _table(head: tuple[str, ...], content: Sequence[tuple[str, ...]]) -> Table:
 def rows() -> list[tuple[str, ...]]:
     """Return (name, value for each solver, sentence) of every setting; for hybrid that of a CVRP."""
     plain = Problem(demand=np.array([0.0, 1.0]), capacity=1.0, coordinates=np.zeros((2, 2)))
-    others = settings.sisr(), settings.on_cpu(settings.hybrid(plain), plain)
+    others = settings.sisr(), settings.with_population(settings.hybrid(plain), settings.population_for(plain))
     return [
         (name, _show(default), *(_show(getattr(other, name)) for other in others), text)
         for name, default, text in describe(Settings)

@@ -91,17 +91,25 @@ class CpuEngine:
         return state
 
     def spawn(self, state: CpuState, count: int) -> CpuState:
-        """Return so many other chains for each problem, without routes; they draw random numbers as chains 0, 1, …"""
+        """Return so many other chains for each problem, with its first solution.
+
+        They draw random numbers as chains 0, 1, … of the problem.
+        """
         problem_of = np.repeat(np.arange(len(state.problems), dtype=np.int32), count)
         numbers = np.tile(np.arange(count, dtype=np.int64), len(state.problems))
         chains = _core.Chains(state.instances, problem_of, self.isa, numbers)
         chains.reserve(min(self.threads, len(problem_of)))
-        per_unit = state.of_problem(state.per_unit)[problem_of]
+        per_unit, firsts = (
+            state.of_problem(state.per_unit)[problem_of],
+            state.of_problem(np.arange(len(state.problem_of))),
+        )
+        for chain, problem in enumerate(problem_of):
+            chains.set_tour(chain, state.chains.tour(firsts[problem]))
         return CpuState(state.problems, problem_of, chains, per_unit, state.instances, numbers)
 
-    def tour(self, state: CpuState, chain: int) -> Ints:
-        """Return the best solution of a chain: its routes one after another, each ended by a 0."""
-        return np.asarray(state.chains.tour(chain, best=True))
+    def tour(self, state: CpuState, chain: int, *, best: bool = True) -> Ints:
+        """Return the best (or the current) solution of a chain: its routes one after another, each ended by a 0."""
+        return np.asarray(state.chains.tour(chain, best=best))
 
     def place(self, state: CpuState, chain: int, tour: Ints) -> bool:
         """Make a tour the current and the best solution of a chain.

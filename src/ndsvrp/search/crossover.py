@@ -1,39 +1,45 @@
 """A child of two solutions, and how far solutions are apart: functions of tours.
 
-A tour is (stops,) int32: the routes of a solution one after another, each ended by a 0.
+A tour is (stops,) int32: the routes of a solution one after another, each ended by a 0. Crossover computes in whole
+numbers, so that all machines agree.
 """
 
 import numpy as np
 
 from ndsvrp.engine.base import Floats, Ints
 
-TAKEN = 0.1, 0.4  # share of the routes of the second parent that a child gets: the least and the most
+TAKEN = 10, 40  # percent of the routes of the second parent that a child gets: the least and the most
 
 
-def cross(first: Ints, second: Ints, points: Floats, random: np.random.Generator) -> Ints:
+def below(word: int, count: int) -> int:
+    """Return a number from 0 to count - 1 for a random word of 32 bits."""
+    return word * count >> 32
+
+
+def cross(first: Ints, second: Ints, near: Ints, stop: int, share: int) -> Ints:
     """Return the tour of a child: some neighbouring routes of the second parent, the rest as in the first.
 
-    Neighbours are nearest to each other by the mean of their customers, or successive by the angle at the depot. The
-    routes of the first parent lose the customers that the others have. Whoever is served by neither stays unserved.
+    The routes are those of a random customer and of its nearest customers. The routes of the first parent lose the
+    customers that the child already has. A customer that neither serves stays unserved.
 
-    points: (N+1, 2) coordinates.
+    near: (N+1, L) nearest customers of each, nearest first. stop, share: random words, which choose the customer and
+    the share of routes.
     """
-    if len(second) == 0:
+    served = second[second > 0]
+    if len(served) == 0:
         return first
     ends = np.flatnonzero(second == 0)
     begins = np.concatenate(([0], ends[:-1] + 1))
-    routes = len(ends)
-    relative = points - points[0]  # the depot adds nothing to the sums
-    middles = np.add.reduceat(relative[second], begins) / (ends - begins)[:, None]
-    count = max(1, round(routes * random.uniform(*TAKEN)))
-    seed = int(random.integers(routes))
-    if random.random() < 0.5:
-        order = np.argsort(np.sum((middles - middles[seed]) ** 2, axis=1), kind="stable")
-    else:
-        by_angle = np.argsort(np.arctan2(middles[:, 1], middles[:, 0]), kind="stable")
-        order = np.roll(by_angle, -int(np.flatnonzero(by_angle == seed)[0]))
-    taken = np.concatenate([second[begins[r] : ends[r] + 1] for r in order[:count]])
-    is_taken = np.zeros(len(points), bool)
+    route_of = np.full(len(near), -1)
+    route_of[served] = np.repeat(np.arange(len(ends)), ends - begins)
+    seed = int(served[below(stop, len(served))])
+    least, most = TAKEN
+    count = max(1, (len(ends) * (least + below(share, most - least + 1)) + 50) // 100)
+    around = route_of[np.concatenate(([seed], near[seed]))]
+    found, places = np.unique(around[around >= 0], return_index=True)
+    chosen = found[np.argsort(places)][:count]
+    taken = np.concatenate([second[begins[r] : ends[r] + 1] for r in chosen])
+    is_taken = np.zeros(len(near), bool)
     is_taken[taken] = True
     is_taken[0] = False
     rest = first[~is_taken[first]]
@@ -51,7 +57,7 @@ def neighbours(tour: Ints, customers: int) -> Ints:
 
 
 def apart(one: Ints, others: Ints) -> Floats:
-    """Return (others,) the share of neighbours of customers that are others there; 0: the same routes.
+    """Return (others,) the share of pairs of a customer and a neighbour in its route that differ; 0: the same routes.
 
     A reversed route is the same route. one: (2, N+1), others: (others, 2, N+1), both by `neighbours`.
     """

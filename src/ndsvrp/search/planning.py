@@ -134,21 +134,23 @@ def plan(
     is_own = ruin not in (None, *RUINS) or not _works_in_regions(request.model)
     if request.chains is not None or is_own:  # regions divide the chains, and own ruins choose for whole solutions
         changes = {"regions": 1, "rule_steps": 0, **changes}
-    elif device == "cpu" and solver == "hybrid" and "regions" not in changes and changes.get("population") != 0:
-        base = presets.on_cpu(base, problem)
+    elif device == "cpu" and solver == "hybrid" and changes.get("regions", 1) == 1:
+        changes = {"population": presets.population_for(problem), **changes}
     if changes.get("population", 0) != 0:
-        changes = {"regions": 1, **changes}
+        base = presets.with_population(base, changes["population"])
     settings = replace(base, **changes)
     if request.threads is not None:
         require_whole("threads", request.threads)
         if request.threads < 1:
             raise NdsError(f"threads must be at least 1, got {request.threads}")
-    if settings.population > 0 and device == "cuda":  # the GPU engine has no verbs for it
+    if settings.population > 0 and device == "cuda":
         raise NdsError("a population is searched on a CPU: give device=cpu, or population=0")
+    if settings.population > 0 and problem.vehicles is not None:
+        raise NdsError("a population is for problems whose vehicles are not limited: give population=0")
     cores = request.threads or usable_cores()
     if timed and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:
         settings = presets.fill_cores(settings, problem, cores // together)
-    threads = min(cores, together * settings.chains)
+    threads = min(cores, together * max(settings.chains, settings.solutions))
     model = _model(problem, request.model) if is_learned else None
     return Plan(solver, preset, device, threads, settings, model)
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ndsvrp.counter_random import key_of
 from ndsvrp.engine.base import ChainStats, Floats, Init, Ints, State
 from ndsvrp.engine.cpu import CpuEngine, CpuState
 from ndsvrp.problem import Problem
 from ndsvrp.search.asa import Search
-from ndsvrp.search.crossover import apart, cross, neighbours
+from ndsvrp.search.crossover import apart, below, cross, neighbours
 from ndsvrp.search.pipeline import Launched
-from ndsvrp.search.plane import plane
 
 
 class Population:
@@ -26,10 +26,11 @@ class Population:
         np.fill_diagonal(self._apart, np.inf)
         self._apart[-1] = self._apart[:, -1] = np.inf
 
-    def parents(self, random: np.random.Generator) -> tuple[Ints, Ints]:
-        """Return the tours of two different solutions, drawn uniformly."""
-        first, second = random.choice(len(self.tours), size=2, replace=False)
-        return self.tours[first], self.tours[second]
+    def child(self, near: Ints, words: Sequence[int]) -> tuple[Ints, Ints]:
+        """Return the tours of a child of two different solutions, and of its first parent, for four random words."""
+        first, second = below(words[0], len(self.tours)), below(words[1], len(self.tours) - 1)
+        parents = self.tours[first], self.tours[second + (second >= first)]
+        return cross(*parents, near, words[2], words[3]), parents[0]
 
     def admit(self, cost: float, tour: Ints, least: float) -> int | None:
         """Let a child replace a solution. Return the number of that solution; None if the child is not kept.
@@ -68,7 +69,7 @@ class PopulationSearch(Search):
     engine: CpuEngine
     _held: CpuState = field(init=False)
     _children: CpuState = field(init=False)
-    _points: list[Floats] = field(init=False)  #: (N+1, 2) coordinates of each problem
+    _near: list[Ints] = field(init=False)  #: (N+1, L) nearest customers, by problem
 
     def run(self) -> str:
         """Anneal, then breed, until the budget is spent. Return why the search ended."""
@@ -80,8 +81,8 @@ class PopulationSearch(Search):
             temperatures = np.array([cool(used / share) for cool in self._cooling])
             self._improve(self._held, np.repeat(temperatures, settings.population)[:, None].repeat(steps, axis=1))
             stopped = self._pipeline.push(Launched(self.iteration, temperatures, self._held.snapshot()), self._report)
-        populations = self._populations()
-        schedule = self._child_temperatures()
+        if stopped is None:
+            populations, schedule = self._populations(), self._child_temperatures()
         while stopped is None:
             self.iteration += 1
             left = (1.0 - self.budget.fraction(self.iteration)) / (1.0 - share)
@@ -98,7 +99,7 @@ class PopulationSearch(Search):
         assert isinstance(state, CpuState)
         self._held = state
         self._children = self.engine.spawn(state, self.settings.chains)
-        self._points = [plane(problem) for problem in problems]
+        self._near = [instance.near for instance in state.instances]
         return state
 
     def _improve(self, state: CpuState, temperatures: Floats) -> None:
@@ -107,13 +108,19 @@ class PopulationSearch(Search):
         )
 
     def _populations(self) -> list[Population]:
-        """Return the best solutions of the chains, which become their current ones."""
+        """Return the best solutions of the chains, which become their current ones.
+
+        Of chains with the same best solution, as after a warm start, all but one contribute their current one.
+        """
         size, populations = self.settings.population, []
         for number, problem in enumerate(self.problems):
             chains = range(number * size, (number + 1) * size)
-            tours = [self.engine.tour(self._held, chain) for chain in chains]
-            for chain, tour in zip(chains, tours, strict=True):
-                self.engine.place(self._held, chain, tour)
+            tours: list[Ints] = []
+            for chain in chains:
+                best = self.engine.tour(self._held, chain)
+                is_known = any(np.array_equal(best, other) for other in tours)
+                tours.append(self.engine.tour(self._held, chain, best=False) if is_known else best)
+                self.engine.place(self._held, chain, tours[-1])
             populations.append(Population(problem.customers, self._held.stats().costs[chains], tours))
         return populations
 
@@ -128,10 +135,10 @@ class PopulationSearch(Search):
         """Give the children routes of two parents each."""
         for child, problem in enumerate(self._children.problem_of):
             number = child % self.settings.chains  # a problem takes the course that it would take alone
-            random = np.random.default_rng((self.seed, self.iteration, number))
-            first, second = populations[problem].parents(random)
-            if not self.engine.place(self._children, child, cross(first, second, self._points[problem], random)):
-                self.engine.place(self._children, child, first)  # it was in time only by way of a removed customer
+            words = key_of(self.seed, self.iteration, number)
+            tour, parent = populations[problem].child(self._near[problem], words)
+            if not self.engine.place(self._children, child, tour):
+                self.engine.place(self._children, child, parent)  # a route became late when it lost customers
 
     def _select(self, populations: Sequence[Population], least: float) -> None:
         """Let the children take the places of other solutions, one after another."""
@@ -141,6 +148,17 @@ class PopulationSearch(Search):
             place = populations[problem].admit(float(costs[child]), tour, least)
             if place is not None:
                 self.engine.place(self._held, problem * self.settings.population + place, tour)
+
+    def note_best(self) -> None:
+        """Keep what the children have found, too."""
+        if self.state is not None:
+            best, size = self._children.stats().best_costs, self.settings.population
+            for child, problem in enumerate(self._children.problem_of):
+                held = self._held.stats().best_costs[problem * size : (problem + 1) * size]
+                if best[child] < held.min():
+                    worst = problem * size + int(np.argmax(held))
+                    self.engine.place(self._held, worst, self.engine.tour(self._children, child))
+        super().note_best()
 
     def _snapshot(self) -> Callable[[], ChainStats]:
         """Return the numbers of the populations, with the steps that the children made."""

@@ -45,8 +45,8 @@ class Settings:
     warm: float = documented(0.005, "Temperature at which the steps of a child start, if it is above cold.")
     least_apart: float = documented(
         0.2,
-        "Share of the neighbours of customers by which solutions of the population differ at least; it falls to 0 at "
-        "the end of the search.",
+        "Solutions of the population are too close if they differ in less than this share of the pairs of a customer "
+        "and its neighbour; it falls to 0 at the end of the search.",
     )
     rule_steps: int = documented(
         0,
@@ -116,8 +116,10 @@ class Settings:
             raise NdsError(f"temperatures must satisfy 0 < cold <= hot, got {self.cold} and {self.hot}")
         if self.chains % self.regions:
             raise NdsError(f"chains must be a multiple of regions, got {self.chains} and {self.regions}")
-        if self.population > 0 and (self.regions > 1 or self.ruin not in RULES):
-            raise NdsError("a population is for rules, and for whole solutions: regions must be 1")
+        if self.population > 0 and self.ruin not in RULES:
+            raise NdsError(f"a population is for rules, not for the ruin '{self.ruin}'")
+        if self.population > 0 and self.regions > 1:
+            raise NdsError(f"a population has whole solutions: regions must be 1, got {self.regions}")
         if self.population == 1:
             raise NdsError("a population has at least 2 solutions, got 1")
         if self.rule_steps > 0 and self.ruin in RULES:
@@ -127,8 +129,8 @@ class Settings:
 RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
-    "rollouts": (1, 2**20), "rule_steps": (0, 2**20), "population": (0, 2**16), "anneal_share": (0, 0.99),
-    "child_steps": (1, 2**20), "warm": (0, 1000), "least_apart": (0, 1),
+    "rollouts": (1, 2**20), "rule_steps": (0, 2**20), "population": (0, 256), "anneal_share": (0, 0.99),
+    "child_steps": (1, 1000), "warm": (0, 1000), "least_apart": (0, 1),
     "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
     "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
     "threshold": (0, float("inf")),
@@ -188,11 +190,15 @@ def hybrid(problem: Problem) -> Settings:
     return replace(settings, start_savings=True, hot=1.5 / problem.customers**0.5)
 
 
-def on_cpu(settings: Settings, problem: Problem) -> Settings:
-    """Return the settings with a population in place of chains, for problems that gain by it: docs/findings.md."""
-    if variant_of(problem).name != "cvrp" or problem.vehicles is not None or problem.customers >= SMALL:
-        return settings
-    return replace(settings, chains=CPU_CHAINS[0], regions=1, population=POPULATION, hot=POPULATION_HOT)
+def population_for(problem: Problem) -> int:
+    """Return the population by which `hybrid` searches a problem on a CPU; 0: chains find as much: docs/findings.md."""
+    is_plain = variant_of(problem).name == "cvrp" and problem.vehicles is None
+    return POPULATION if is_plain and problem.customers < SMALL else 0
+
+
+def with_population(settings: Settings, size: int) -> Settings:
+    """Return the settings with a population in place of chains or regions."""
+    return replace(settings, chains=CPU_CHAINS[0], regions=1, population=size, hot=POPULATION_HOT)
 
 
 def fill_cores(settings: Settings, problem: Problem, cores: int) -> Settings:
