@@ -35,7 +35,7 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.png", "a.sol"]
     assert f"cost        {cost:,.0f}\n" in answer.stdout
     assert "metric round (auto)" in answer.stdout
-    assert "solver hybrid (auto), ruin string, device cpu (auto), 4 chains on " in answer.stdout
+    assert "solver hybrid (auto), ruin string, device cpu (auto), population of 16, 4 children at once on " in answer.stdout
     assert re.search(r"gap +\+\d+\.\d\d % to the best known 26,362 \(", answer.stdout)
     nds("check", instance, out)
     assert read_solution(report) == (solution, cost)
@@ -117,7 +117,8 @@ def test_preset_paper(nds, data, tmp_path):
 def test_hint_at_idle_cores(nds, instance, monkeypatch):
     monkeypatch.setattr("ndsvrp.cli.solve.usable_cores", lambda: 6)
     hint = "(--chains 6 would use all 6 cores)"
-    assert hint in nds("solve", instance, "--iterations", 1).stdout
+    assert hint in nds("solve", instance, "--iterations", 1, "--set", "population=0").stdout
+    assert "would use" not in nds("solve", instance, "--iterations", 1).stdout, "it would replace the population"
     assert "would use" not in nds("solve", instance, "--iterations", 1, "--threads", 1).stdout
     assert "would use" not in nds("solve", instance, "--iterations", 1, "--chains", 6).stdout
     assert "would use" not in nds("solve", instance, "--iterations", 1, "--chains", 2, "--set", "regions=2").stdout
