@@ -251,7 +251,7 @@ def test_set_with_a_fleet_too_small_goes_on(nds, any_fleet, tmp_path):
 
 LINE = (
     r"iteration \d[\d,]*  [1-9]\d*\.\d s  \d+ s left  best [\d,]+  "
-    r"gap \+\d\.\d\d %  temperature [\d.]+  \d+k? solutions/s$"
+    r"gap \+\d\.\d\d %  temperature [\d.]+  [\d,]+k? solutions/s$"
 )
 
 
