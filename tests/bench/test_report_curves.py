@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -51,8 +52,16 @@ def test_a_solver_without_traces_has_a_point_for_each_limit() -> None:
     assert (a.traced, b.traced, h.traced) == (True, True, False)
     *_, h = make_report(AB + points[2:]).curves
     assert (h.seconds, h.gaps) == ((60,), (pytest.approx((1 + 1) / 2),))
-    a, _, c = make_report(TRACED).curves  # c solved one of the two
-    assert (a.instances, a.solved, c.instances, c.gaps) == (1, 2, 1, (pytest.approx(5),))
+
+
+def test_a_solver_without_traces_that_lacks_instances_is_left_out() -> None:
+    alone = make_report(AB).curves
+    other = [row("h", "r", 1.0), row("h", "p", 102.0, budget=30), row("h", "q", 210.0, budget=30)]
+    for rows, left_out in ((TRACED, ("c, 60 s",)), (AB + other[:1], ("h, 60 s",))):
+        assert make_report(rows).curves == [replace(curve, left_out=left_out) for curve in alone]
+    a, b, h = make_report(AB + other).curves
+    assert (h.seconds, h.gaps, h.instances) == ((30,), (pytest.approx((2 + 5) / 2),), 2)
+    assert a.left_out == b.left_out == h.left_out == ("h, 60 s",)
 
 
 def test_primal_integrals() -> None:

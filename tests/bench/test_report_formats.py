@@ -141,6 +141,7 @@ def test_a_solver_has_one_colour_in_all_pictures(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(pictures, "plot_lines", keep)
     rows = [row("first", "p", 103.0), *TRACED, row("b", "p", 1.0, budget=6)]
+    rows += [row("first", "q", 203.0), row("b", "q", 2.0, budget=6), row("c", "q", 205.0)]
     make_report([*rows, row("b", "big", 1.0, customers=200)]).text(".html")
     curves, shares, sizes = drawn.values()
     first, a, b, c = solver_colours(["first", "a", "b", "c"]).values()
@@ -155,11 +156,14 @@ def test_a_solver_has_one_colour_in_all_pictures(monkeypatch: pytest.MonkeyPatch
 
 
 def test_titles_say_which_instances_are_drawn() -> None:
-    """One of the three instances that the rows have was solved by all."""
+    """One of the three instances that the rows have was solved by all, two by all solvers with a trace."""
     report = make_report([*TRACED, row("a", "r", 50.0, trace=[[1.0, 50.0]])])
     titles = [figure.axes[0].get_title() for _, figure in report._draw()]
-    assert titles[0] == "X, mean over 1 instance that all series have (of up to 3)"
-    assert titles[1] == "X, 1 instance that all series have (of up to 3)"
+    assert titles[0] == (
+        "X, mean over 2 instances that all these series have (of up to 3)\n"
+        "without series that lack some of these: c, 60 s"
+    )
+    assert titles[1] == "X, 1 instance that all these series have (of up to 3)"
     whole = make_report(TRACED[:-1])
     assert [figure.axes[0].get_title() for _, figure in whole._draw()] == ["X, mean over 2 instances", "X, 2 instances"]
 

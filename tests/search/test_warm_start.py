@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndsvrp import InstanceError, NoSolutionError, Problem, Solution, check, generate, solve
+from ndsvrp import InstanceError, NdsError, NoSolutionError, Problem, Solution, check, generate, solve
 from ndsvrp.search.warm_start import missing_customers, with_missing
 
 LINE: dict[str, Any] = {"demand": [0, 1, 1, 1, 1], "capacity": 4, "coordinates": [[i, 0] for i in range(5)]}
@@ -59,6 +59,25 @@ def test_customers_without_a_position_stay_for_the_search() -> None:
     never = Problem(demand=[0, 3, 3, 4], capacity=5, coordinates=np.zeros((4, 2)), vehicles=2)
     with pytest.raises(NoSolutionError, match="takes 3"):
         solve(never, iterations=5, init=Solution([(1,)]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": -1}, "seed must be between 0 and 2^63 - 1, got -1"),
+        ({"seed": 2**64}, f"seed must be between 0 and 2^63 - 1, got {2**64}"),
+        ({"seed": "x"}, "seed must be a whole number, got 'x'"),
+        ({"iterations": 0}, "iterations must be above 0, got 0"),
+        ({"patience": 1.5}, "patience must be a whole number, got 1.5"),
+    ],
+)
+def test_seed_and_limits_are_checked_before_customers_are_inserted(
+    arguments: dict[str, Any], message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "ndsvrp"), pytest.raises(NdsError) as caught:
+        solve(Problem(**LINE), init=Solution([(1, 2)]), **{"iterations": 1} | arguments)
+    assert str(caught.value) == message
+    assert "inserted" not in caplog.text
 
 
 def test_what_is_violated_is_refused() -> None:

@@ -90,6 +90,16 @@ def test_numpy_integers_are_whole_numbers(problem: ndsvrp.Problem) -> None:
     assert ndsvrp.solve(problem, iterations=2, seed=np.int64(5), threads=np.int32(1)).solution == plain.solution
 
 
+def test_a_set_is_refused_before_any_outcome() -> None:
+    """The fleet of the problem is too small, which is told without a search."""
+    short = ndsvrp.Problem(demand=[0, 2, 2], capacity=2, coordinates=np.zeros((3, 2)), vehicles=1)
+    told: list[int] = []
+    for arguments in ({"seed": -1}, {"patience": 0}):
+        with pytest.raises(NdsError, match=r"seed must be between|patience must be above"):
+            ndsvrp.solve_set([short], **{"iterations": 1} | arguments, on_result=lambda i, _: told.append(i))
+    assert told == []
+
+
 def test_together(problem: ndsvrp.Problem) -> None:
     with pytest.raises(NdsError, match="together must be a whole number, got '2'"):
         ndsvrp.solve_set([problem], iterations=1, together="2")  # type: ignore[arg-type]

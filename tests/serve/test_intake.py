@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import threading
 
 import pytest
 
@@ -60,6 +61,39 @@ def test_many_at_once(service, monkeypatch):
     assert sum(commits) == 40  # all that could be read
     assert max(commits) <= intake.GROUP
     assert service.store.open_jobs() == service._open == 38
+
+
+def test_small_ones_of_one_moment_are_one_group(service, monkeypatch):
+    groups = []
+    add = service._intake._add
+    monkeypatch.setattr(service._intake, "_add", lambda group: (groups.append(len(group)), add(group))[1])
+    submit_all(service, [(TABLE, {"seed": seed}) for seed in range(100)])
+    assert groups == [100]
+
+
+def test_large_ones_of_one_moment_are_read_two_at_a_time(service, monkeypatch):
+    both = threading.Barrier(intake.READERS)
+    lock, reading, most = threading.Lock(), 0, 0
+    read = service._intake._read
+
+    def counted(body, options):
+        nonlocal reading, most
+        with lock:
+            reading += 1
+            most = max(most, reading)
+        if body != TABLE:
+            both.wait(10)  # breaks if one thread reads alone
+        with lock:
+            reading -= 1
+        return read(body, options)
+
+    monkeypatch.setattr(service._intake, "_read", counted)
+    monkeypatch.setattr(intake, "GROUP_BYTES", len(TABLE) + 1)
+    large = TABLE + b"b,1,1,1\n"
+    answers = submit_all(service, [*((large, {"seed": seed}) for seed in range(4)), (TABLE, {})])
+    assert [new for _, new in answers] == [True] * 5
+    assert most == intake.READERS
+    assert sorted(job.customers for job, _ in answers) == [1, 2, 2, 2, 2]
 
 
 def test_a_client_that_leaves_is_counted(tmp_path):

@@ -140,6 +140,28 @@ def test_a_request_without_end_is_refused(tmp_path: Path) -> None:
         assert ask(address, "jobs") == []
 
 
+def test_a_request_that_offers_http_2_has_its_body(tmp_path: Path) -> None:
+    """Java's HttpClient and `curl --http2` send such headers; the answer is in HTTP/1.1."""
+    upgrade = b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAEAAEAA\r\n"
+    body = b"name,x,y\nhub,0,0\n" + b"".join(b"c%d,1,1\n" % i for i in range(3000)) + b"last,3,far\n"
+    whole = b"content-length: %d\r\n\r\n%b" % (len(body), body)
+    chunked = b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    jobs = b" /api/jobs?name=a.csv&capacity=9 HTTP/1.1\r\nhost: localhost\r\n"
+    sent = [b"POST" + jobs + upgrade + whole, b"GET" + jobs + upgrade + b"\r\n", b"POST" + jobs + upgrade + chunked]
+    sent.append(b"POST" + jobs + b"connection: close\r\n" + upgrade + whole)
+    refused = b"a.csv:3003: y: 'far' is not a number"
+    with serving(tmp_path / "jobs.sqlite") as address:
+        place = "127.0.0.1", int(address.split(":")[-1].strip("/"))
+        for size in (1000, 10**6):  # the body comes after the headers, or with them
+            with socket.create_connection(place, 20) as client:
+                stream = b"".join(sent)
+                for begin in range(0, len(stream), size):
+                    client.sendall(stream[begin : begin + size])
+                answers = b"".join(iter(lambda: client.recv(10_000), b""))
+            assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"400", b"200", b"400", b"400"]
+            assert answers.count(refused) == 3
+
+
 @pytest.mark.slow
 def test_watch_shows_one_search(start) -> None:
     child, address = start("solve", INSTANCE, "--time", 300, "--seed", 1, "--watch")

@@ -19,8 +19,8 @@ from ndsvrp.problem import Problem
 from ndsvrp.search.control import interruptible
 from ndsvrp.search.planning import Plan, Request, plan
 from ndsvrp.search.result import Result
-from ndsvrp.search.solver import TOGETHER, OnResult, Outcome, Outcomes, Solver, require_set, sorted_out
-from ndsvrp.search.stopping import Budget, Limits
+from ndsvrp.search.solver import TOGETHER, OnResult, Outcome, Outcomes, Solver, require_run, require_set, sorted_out
+from ndsvrp.search.stopping import Limits
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def solve_on_cluster(
     """Solve several problems on a cluster; see `ndsvrp.solve_set`."""
     require_known(cluster)
     problems = require_set(problems, together)
-    Budget.of(limits)  # refuses now what every worker would refuse
+    require_run(seed, limits)  # refuses now what every worker would refuse
     outcomes = Outcomes(len(problems), on_result)
     with connect() as connected, interruptible():
         answers = ClusterSolver(connected, problems, request, together).run(seed, limits)

@@ -114,6 +114,7 @@ class Solver:
         if init is not None:
             require_solution("init", init)
         opened = self.open(problem, timed=is_timed(limits))
+        require_run(seed, limits)
         missing = [] if init is None else missing_customers(problem, init)
         if short := shortage(problem):
             raise NoSolutionError(short, [])
@@ -151,6 +152,7 @@ class Solver:
             if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
                 size = 1
             groups.append((members, size, opened))
+        require_run(seed, limits)
         outcomes = Outcomes(len(problems), on_result)
         try:
             for i, short in refused.items():
@@ -222,6 +224,14 @@ def require_set(problems: Iterable[Problem], together: int | None) -> Sequence[P
     return require_problems("solve_set", problems)
 
 
+def require_run(seed: int, limits: Limits) -> None:
+    """Raise for a seed or for limits that no search takes, before anything uses them."""
+    require_whole("seed", seed)
+    if not 0 <= seed < 2**63:
+        raise NdsError(f"seed must be between 0 and 2^63 - 1, got {seed}")
+    Budget.of(limits)
+
+
 def sorted_out(problems: Sequence[Problem]) -> tuple[list[list[int]], dict[int, NoSolutionError]]:
     """Group problems that can be searched side by side: of one size and variant, and alike in fleet and matrix.
 
@@ -254,9 +264,6 @@ def _search(
 ) -> Found:  # fmt: skip
     """Search problems side by side."""
     chosen, engine, ruin = opened
-    require_whole("seed", seed)
-    if not 0 <= seed < 2**63:
-        raise NdsError(f"seed must be between 0 and 2^63 - 1, got {seed}")
     if isinstance(ruin, models.Model) and not ruin.knows(problems[0]):
         trained, variant = ", ".join(ruin.card.problems).upper(), variant_of(problems[0]).title
         message = f"the model {ruin.name} was trained on {trained}, and this is a {variant}"

@@ -26,8 +26,9 @@ class _Waiting(NamedTuple):
 class Intake:
     """Reads and stores new jobs. Its methods run in one event loop.
 
-    A thread takes all that wait. When many clients submit at the same moment, all are received first and then read:
-    threads of Python that work at the same time only take turns, and every turn costs time. They share a commit, too.
+    A thread takes a group of those that wait; if some are left, a second thread takes the next group. When many clients
+    submit small instances at the same moment, all are received first and then read by one thread: threads of Python
+    that work at the same time only take turns, and every turn costs time. They share a commit, too.
     """
 
     def __init__(
@@ -69,6 +70,8 @@ class Intake:
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         """Take what waits until nothing does; in a thread."""
         while group := self._take():
+            if self._waiting:  # more than a group: another thread begins, so that small ones wait for few large ones
+                loop.call_soon_threadsafe(self._start, loop)
             answers: list[Added | Exception]
             try:
                 answers = self._add(group)

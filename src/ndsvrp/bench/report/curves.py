@@ -7,7 +7,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -31,9 +31,10 @@ class Curve:
     instances: int
     seconds: tuple[float, ...]
     gaps: tuple[float, ...]  #: in percent, at these times
-    solved: int  #: instances of the series, of which the curve has those that all series of the set solved
+    solved: int  #: instances of the series, of which the curve has those that all series with a trace solved
     traced: bool = True  #: otherwise a point per time limit
     iterations: int | None = None  #: the limit that ended the runs, if it was not the time
+    left_out: tuple[str, ...] = ()  #: series of the set without a trace that did not solve all these instances
 
 
 @dataclass(frozen=True)
@@ -79,20 +80,25 @@ class SizeLine:
 def curves(results: Results) -> list[Curve]:
     """Return the curves of all series with a trace, over the instances that all of them have, set by set.
 
-    A solver without traces, such as HGS, has a point for each time limit.
+    A solver without traces, such as HGS, has a point for each time limit with which it solved these instances.
     """
     found = []
     for every in results.sets.values():
         series = [each for each in every if _traced(each)]
+        shared = sorted(set.intersection(*(set(_traced(each)) for each in series))) if series else []
+        if not shared:
+            continue
         points: dict[str, list[Series]] = {}  # of solvers without traces, in the order of time limits
+        left_out = []
         for each in every:
             if each.solved and not _traced(each):
-                points.setdefault(each.solver, []).append(each)
-        groups = list(points.values())
-        known = [set(_traced(each)) for each in series] + [set(each.solved) for group in groups for each in group]
-        if series and (shared := sorted(set.intersection(*known))):
-            found += [_curve(results, each, shared) for each in series]
-            found += [_points(results, group, shared) for group in groups]
+                if each.solved.keys() >= set(shared):
+                    points.setdefault(each.solver, []).append(each)
+                else:
+                    left_out.append(each.label)
+        of_set = [_curve(results, each, shared) for each in series]
+        of_set += [_points(results, group, shared) for group in points.values()]
+        found += [replace(curve, left_out=tuple(left_out)) for curve in of_set]
     return found
 
 

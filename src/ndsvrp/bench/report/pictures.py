@@ -37,8 +37,11 @@ def draw(
             for curve in of_set
         ]
         over = _instances(of_set[0].instances, (curve.solved for curve in of_set))
+        title = printable(f"{name}, mean over {over}")
+        if left_out := of_set[0].left_out:
+            title += "\n" + printable(f"without series that lack some of these: {'; '.join(left_out)}")
         figure = plot_lines(
-            lines, title=printable(f"{name}, mean over {over}"), x_label="seconds", y_label="gap to best, %",
+            lines, title=title, x_label="seconds", y_label="gap to best, %",
             log_x=True, steps=True, top=_height(of_set),
         )  # fmt: skip
         yield f"Gap over time: {name}", figure
@@ -98,7 +101,7 @@ def _size_label(line: SizeLine) -> str:
 def _instances(shown: int, of_series: Iterable[int]) -> str:
     """Return how many instances a picture has, and whether series have more."""
     most = max(of_series)
-    return amount(shown, "instance") + (f" that all series have (of up to {most})" if most > shown else "")
+    return amount(shown, "instance") + (f" that all these series have (of up to {most})" if most > shown else "")
 
 
 def address(figure: "Figure") -> str:
