@@ -42,9 +42,9 @@ class CpuState:
             self._parts[regions] = _core.Chains(self.instances, problem_of, self.chains.isa[4:], numbers)
         return self._parts[regions]
 
-    def of_problem(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return (problems,) the value of the first chain of each problem."""
-        return values[[int(np.argmax(self.problem_of == i)) for i in range(len(self.problems))]]
+    def first_chains(self) -> list[int]:
+        """Return the first chain of each problem."""
+        return [int(np.argmax(self.problem_of == i)) for i in range(len(self.problems))]
 
     def stats(self) -> ChainStats:
         current, best = self.chains.costs() / self.per_unit, self.chains.costs(best=True) / self.per_unit
@@ -99,12 +99,10 @@ class CpuEngine:
         numbers = np.tile(np.arange(count, dtype=np.int64), len(state.problems))
         chains = _core.Chains(state.instances, problem_of, self.isa, numbers)
         chains.reserve(min(self.threads, len(problem_of)))
-        per_unit, firsts = (
-            state.of_problem(state.per_unit)[problem_of],
-            state.of_problem(np.arange(len(state.problem_of))),
-        )
+        first = state.first_chains()
         for chain, problem in enumerate(problem_of):
-            chains.set_tour(chain, state.chains.tour(firsts[problem]))
+            chains.set_tour(chain, state.chains.tour(first[problem]))
+        per_unit = state.per_unit[first][problem_of]
         return CpuState(state.problems, problem_of, chains, per_unit, state.instances, numbers)
 
     def tour(self, state: CpuState, chain: int, *, best: bool = True) -> Ints:

@@ -61,9 +61,10 @@ class Population:
 
 @dataclass
 class PopulationSearch(Search):
-    """A search that anneals the solutions of a population without exchange, then breeds: CPU engine, rules only.
+    """A search that anneals the solutions of a population without exchange, then recombines them.
 
-    The chains of `_held` are the populations, those of `_children` the next children of each problem.
+    For the CPU engine, with rules. The chains of `_held` are the populations, those of `_children` the next children of
+    each problem.
     """
 
     engine: CpuEngine
@@ -72,7 +73,7 @@ class PopulationSearch(Search):
     _near: list[Ints] = field(init=False)  #: (N+1, L) nearest customers, by problem
 
     def run(self) -> str:
-        """Anneal, then breed, until the budget is spent. Return why the search ended."""
+        """Anneal, then make and improve children until the budget is spent. Return why the search ended."""
         settings, share = self.settings, self.settings.anneal_share
         _, stopped = self._begin()
         steps = max(1, settings.rollouts * settings.chains // settings.population)
@@ -86,7 +87,7 @@ class PopulationSearch(Search):
         while stopped is None:
             self.iteration += 1
             left = (1.0 - self.budget.fraction(self.iteration)) / (1.0 - share)
-            self._breed(populations)
+            self._make_children(populations)
             self._improve(self._children, schedule)
             self._select(populations, settings.least_apart * left)
             launched = Launched(self.iteration, schedule[:: settings.chains, -1], self._snapshot())
@@ -131,7 +132,7 @@ class PopulationSearch(Search):
         falling = np.geomspace(max(settings.warm, settings.cold), settings.cold, steps)
         return np.repeat(np.outer(self._sides, falling), settings.chains, axis=0)
 
-    def _breed(self, populations: Sequence[Population]) -> None:
+    def _make_children(self, populations: Sequence[Population]) -> None:
         """Give the children routes of two parents each."""
         for child, problem in enumerate(self._children.problem_of):
             number = child % self.settings.chains  # a problem takes the course that it would take alone
