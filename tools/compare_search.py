@@ -97,6 +97,7 @@ def limited(number: int) -> Problem:
 FAMILIES: dict[str, Callable[[int], Problem]] = {
     "x120": lambda i: x_like(120 + 20 * i, ("5-8", "8-12", "3-5", "16-25")[i % 4], i),
     "x-mixed": x_mixed,
+    "x200-tight": lambda i: x_like(150 + 10 * (i % 10), ("3-5", "5-8", "8-12")[i % 3], i, ("1-100", "50-100")[i % 2]),
     "x400-short": lambda i: x_like(400, "3-5", i, "50-100"),
     "x400": lambda i: x_like(400, "8-12", i),
     "x800-long": lambda i: x_like(800, "16-25", i),

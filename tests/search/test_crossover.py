@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ndsvrp.search.crossover import apart, below, cross, neighbours
+from ndsvrp.search.crossover import Room, apart, below, cross, neighbours
 
 # Customers 1 to 8 on a line, in this order; nearest first, the lower number first where two are equally near.
 NEAR = np.array([sorted((v for v in range(1, 9) if v != c), key=lambda v, c=c: abs(v - c)) for c in range(9)][1:])
@@ -21,10 +21,13 @@ def word(number: int, count: int) -> int:
     return chosen
 
 
-def crossed(first: np.ndarray, second: np.ndarray, stop: int, percent: int) -> list[int]:
-    """Return a child by the customer that is the given one of those served, and by a share of the routes."""
-    served = int(np.count_nonzero(second))
-    return cross(first, second, NEAR, word(stop, served), word(percent - 10, 31)).tolist()
+def crossed(first: np.ndarray, second: np.ndarray, stop: int, percent: int, capacity: int = 0) -> list[int]:
+    """Return a child by the customer that is the given one of those served, and by a share of the routes.
+
+    Without capacity no routes are joined.
+    """
+    served, room = int(np.count_nonzero(second)), Room(np.ones(9, np.int32), capacity)
+    return cross(first, second, NEAR, room, word(stop, served), word(percent - 10, 31)).tolist()
 
 
 def test_words_of_32_bits_become_numbers_below() -> None:
@@ -33,19 +36,26 @@ def test_words_of_32_bits_become_numbers_below() -> None:
 
 def test_a_child_has_a_route_of_the_second_parent_and_the_rest_of_the_first() -> None:
     """The route of customer 4, the fourth that the second parent serves, replaces what the first does with 3 and 4."""
-    assert crossed(ACROSS, BY_PAIRS, 3, 25) == [3, 4, 0, 2, 5, 0, 8, 6, 0, 1, 7, 0]
+    assert crossed(ACROSS, BY_PAIRS, 3, 25) == [3, 4, 0, 8, 6, 0, 2, 5, 0, 1, 7, 0]
 
 
 def test_neighbouring_routes_have_the_nearest_customers() -> None:
     """38% of four routes are two. Next to customer 4 is 3, of its own route, then 5. Next to 3 is 2."""
-    assert crossed(ACROSS, BY_PAIRS, 3, 38) == [3, 4, 0, 5, 6, 0, 2, 0, 8, 0, 1, 7, 0]
-    assert crossed(ACROSS, BY_PAIRS, 2, 38) == [3, 4, 0, 1, 2, 0, 5, 0, 8, 6, 0, 7, 0]
+    assert crossed(ACROSS, BY_PAIRS, 3, 38) == [3, 4, 0, 5, 6, 0, 1, 7, 0, 2, 0, 8, 0]
+    assert crossed(ACROSS, BY_PAIRS, 2, 38) == [3, 4, 0, 1, 2, 0, 8, 6, 0, 5, 0, 7, 0]
+
+
+def test_what_is_left_of_routes_is_joined_where_there_is_room() -> None:
+    """Of (2, 3, 5), (8, 6) and (1, 4, 7), without 3, 4, 5 and 6, the rests 2, 8 and (1, 7) are left."""
+    assert crossed(ACROSS, BY_PAIRS, 3, 38, capacity=2) == [3, 4, 0, 5, 6, 0, 1, 7, 0, 2, 8, 0]
+    assert crossed(ACROSS, BY_PAIRS, 3, 38, capacity=3) == [3, 4, 0, 5, 6, 0, 1, 7, 2, 0, 8, 0]
+    assert crossed(ACROSS, BY_PAIRS, 3, 38, capacity=4) == [3, 4, 0, 5, 6, 0, 1, 7, 2, 8, 0]
 
 
 def test_shares_of_routes_are_rounded() -> None:
     """Of three routes 10% are one, of four 37% are one and 38% are two: 1.48 and 1.52."""
     assert crossed(BY_PAIRS, ACROSS, 0, 10)[:4] == [2, 3, 5, 0]
-    assert crossed(ACROSS, BY_PAIRS, 3, 37)[:6] == [3, 4, 0, 2, 5, 0]
+    assert crossed(ACROSS, BY_PAIRS, 3, 37)[:6] == [3, 4, 0, 8, 6, 0]
     assert crossed(ACROSS, BY_PAIRS, 3, 38)[:6] == [3, 4, 0, 5, 6, 0]
 
 
@@ -58,7 +68,7 @@ def test_unserved_customers_stay_so_if_neither_route_serves_them() -> None:
     assert crossed(first, second, 3, 40) == [2, 5, 0, 1, 0]
     nobody = np.zeros(0, np.int32)
     assert crossed(nobody, second, 0, 40) == [3, 4, 0]
-    assert cross(first, nobody, NEAR, 0, 0).tolist() == [1, 2, 0]
+    assert cross(first, nobody, NEAR, Room(np.ones(9, np.int32), 9), 0, 0).tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -76,7 +86,8 @@ def test_children_of_random_parents_serve_everybody_once(seed: int) -> None:
         return np.concatenate([[*part, 0] for part in np.split(order, cuts) if len(part)]).astype(np.int32)
 
     first, second = drawn(), drawn()
-    child = cross(first, second, near, *(int(w) for w in random.integers(2**32, size=2)))
+    room = Room(random.integers(0, 9, customers + 1).astype(np.int32), int(random.integers(9, 50)))
+    child = cross(first, second, near, room, *(int(w) for w in random.integers(2**32, size=2)))
     assert sorted(child[child > 0].tolist()) == list(range(1, customers + 1))
     assert child[-1] == 0
     assert not np.any((child[1:] == 0) & (child[:-1] == 0)), "no empty route"

@@ -4,6 +4,10 @@ A tour is (stops,) int32: the routes of a solution one after another, each ended
 numbers, so that all machines agree.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+
 import numpy as np
 
 from ndsvrp.engine.base import Floats, Ints
@@ -16,11 +20,11 @@ def below(word: int, count: int) -> int:
     return word * count >> 32
 
 
-def cross(first: Ints, second: Ints, near: Ints, stop: int, share: int) -> Ints:
+def cross(first: Ints, second: Ints, near: Ints, room: Room, stop: int, share: int) -> Ints:
     """Return the tour of a child: some neighbouring routes of the second parent, the rest as in the first.
 
     The routes are those of a random customer and of its nearest customers. The routes of the first parent lose the
-    customers that the child already has. A customer that neither serves stays unserved.
+    customers that the child already has; what is left of them is joined. A customer that neither serves stays unserved.
 
     near: (N+1, L) nearest customers of each, nearest first. stop, share: random words, which choose the customer and
     the share of routes.
@@ -42,9 +46,38 @@ def cross(first: Ints, second: Ints, near: Ints, stop: int, share: int) -> Ints:
     is_taken = np.zeros(len(near), bool)
     is_taken[taken] = True
     is_taken[0] = False
-    rest = first[~is_taken[first]]
-    is_empty = (rest == 0) & (np.concatenate(([0], rest[:-1])) == 0)
-    return np.concatenate([taken, rest[~is_empty]])
+    ends = np.flatnonzero(first == 0)
+    begins = np.concatenate(([0], ends[:-1] + 1))[: len(ends)]
+    loses = np.logical_or.reduceat(is_taken[first], begins) if len(ends) else np.zeros(0, bool)
+    stays = np.repeat(~loses, ends - begins + 1)
+    rests = [route[~is_taken[route]] for route in (first[begins[r] : ends[r]] for r in np.flatnonzero(loses))]
+    return np.concatenate([taken, first[stays], *room.joined(rests)])
+
+
+@dataclass(frozen=True)
+class Room:
+    """Demands and the capacity of vehicles, in whole numbers."""
+
+    demand: Ints  #: (N+1,)
+    capacity: int
+
+    def joined(self, rests: list[Ints]) -> list[Ints]:
+        """Return routes, each ended by a 0, of what is left of others: the largest load first, to the first with room.
+
+        A child has routes of one parent beside those of the other, often more than either. Where vehicles are nearly
+        full, steps at a low temperature cannot close them.
+        """
+        routes: list[tuple[int, list[Ints]]] = []
+        loads = [int(self.demand[rest].sum()) for rest in rests]
+        for i in sorted(range(len(rests)), key=lambda i: -loads[i]):
+            if len(rests[i]) == 0:
+                continue
+            at = next((k for k, (load, _) in enumerate(routes) if load + loads[i] <= self.capacity), len(routes))
+            if at == len(routes):
+                routes.append((0, []))
+            load, parts = routes[at]
+            routes[at] = load + loads[i], [*parts, rests[i]]
+        return [np.concatenate([*parts, [0]]).astype(np.int32) for _, parts in routes]
 
 
 def neighbours(tour: Ints, customers: int) -> Ints:

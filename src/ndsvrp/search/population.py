@@ -8,9 +8,10 @@ import numpy as np
 from ndsvrp.counter_random import key_of
 from ndsvrp.engine.base import ChainStats, Floats, Init, Ints, State
 from ndsvrp.engine.cpu import CpuEngine, CpuState
+from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
 from ndsvrp.search.asa import Search
-from ndsvrp.search.crossover import apart, below, cross, neighbours
+from ndsvrp.search.crossover import Room, apart, below, cross, neighbours
 from ndsvrp.search.pipeline import Launched
 
 
@@ -26,11 +27,11 @@ class Population:
         np.fill_diagonal(self._apart, np.inf)
         self._apart[-1] = self._apart[:, -1] = np.inf
 
-    def child(self, near: Ints, words: Sequence[int]) -> tuple[Ints, Ints]:
+    def child(self, near: Ints, room: Room, words: Sequence[int]) -> tuple[Ints, Ints]:
         """Return the tours of a child of two different solutions, and of its first parent, for four random words."""
         first, second = below(words[0], len(self.tours)), below(words[1], len(self.tours) - 1)
         parents = self.tours[first], self.tours[second + (second >= first)]
-        return cross(*parents, near, words[2], words[3]), parents[0]
+        return cross(*parents, near, room, words[2], words[3]), parents[0]
 
     def admit(self, cost: float, tour: Ints, least: float) -> int | None:
         """Let a child replace a solution. Return the number of that solution; None if the child is not kept.
@@ -71,6 +72,7 @@ class PopulationSearch(Search):
     _held: CpuState = field(init=False)
     _children: CpuState = field(init=False)
     _near: list[Ints] = field(init=False)  #: (N+1, L) nearest customers, by problem
+    _rooms: list[Room] = field(init=False)
 
     def run(self) -> str:
         """Anneal, then make and improve children until the budget is spent. Return why the search ended."""
@@ -101,6 +103,7 @@ class PopulationSearch(Search):
         self._held = state
         self._children = self.engine.spawn(state, self.settings.chains)
         self._near = [instance.near for instance in state.instances]
+        self._rooms = [_room(problem) for problem in problems]
         return state
 
     def _improve(self, state: CpuState, temperatures: Floats) -> None:
@@ -137,7 +140,7 @@ class PopulationSearch(Search):
         for child, problem in enumerate(self._children.problem_of):
             number = child % self.settings.chains  # a problem takes the course that it would take alone
             words = key_of(self.seed, self.iteration, number)
-            tour, parent = populations[problem].child(self._near[problem], words)
+            tour, parent = populations[problem].child(self._near[problem], self._rooms[problem], words)
             if not self.engine.place(self._children, child, tour):
                 self.engine.place(self._children, child, parent)  # a route became late when it lost customers
 
@@ -165,3 +168,10 @@ class PopulationSearch(Search):
         """Return the numbers of the populations, with the steps that the children made."""
         stats = self._held.stats()._replace(made=self._children.made)
         return lambda: stats
+
+
+def _room(problem: Problem) -> Room:
+    """Return the room of vehicles; none where joined routes may be late or too long."""
+    fields = ticks_of(problem).fields
+    is_free = not problem.has_times and problem.max_distance is None
+    return Room(fields["demand"], int(fields["capacity"]) if is_free else 0)
