@@ -35,7 +35,7 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.png", "a.sol"]
     assert f"cost        {cost:,.0f}\n" in answer.stdout
     assert "metric round (auto)" in answer.stdout
-    assert "solver hybrid (auto), ruin string, device cpu (auto), population of 16, 4 children at " in answer.stdout
+    assert "solver hybrid (auto), ruin string, device cpu (auto), population of 16, 4 children on " in answer.stdout
     assert re.search(r"gap +\+\d+\.\d\d % to the best known 26,362 \(", answer.stdout)
     nds("check", instance, out)
     assert read_solution(report) == (solution, cost)

@@ -338,7 +338,7 @@ def plan_line(plan: Plan, request: Request, model: str | None = None, together: 
     chains, cores = plan.settings.chains, usable_cores()
     regions = f" ({plan.settings.regions} per solution)" if plan.settings.regions > 1 else ""
     population = plan.settings.population
-    chain = f"population of {population}, {chains} children at once" if population else amount(chains, "chain")
+    chain = f"population of {population}, {chains} children" if population else amount(chains, "chain")
     where = chain + regions + (f" for each of {together} instances" if together > 1 else "")
     if plan.device == "cpu":
         where += f" on {amount(plan.threads, 'thread')}"
