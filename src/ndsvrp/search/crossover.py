@@ -7,8 +7,10 @@ numbers, so that all machines agree.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ndsvrp.engine.base import Floats, Ints
 
@@ -32,8 +34,7 @@ def cross(first: Ints, second: Ints, near: Ints, room: Room, stop: int, share: i
     served = second[second > 0]
     if len(served) == 0:
         return first
-    ends = np.flatnonzero(second == 0)
-    begins = np.concatenate(([0], ends[:-1] + 1))
+    begins, ends = _spans(second)
     route_of = np.full(len(near), -1)
     route_of[served] = np.repeat(np.arange(len(ends)), ends - begins)
     seed = int(served[below(stop, len(served))])
@@ -46,12 +47,17 @@ def cross(first: Ints, second: Ints, near: Ints, room: Room, stop: int, share: i
     is_taken = np.zeros(len(near), bool)
     is_taken[taken] = True
     is_taken[0] = False
-    ends = np.flatnonzero(first == 0)
-    begins = np.concatenate(([0], ends[:-1] + 1))[: len(ends)]
+    begins, ends = _spans(first)
     loses = np.logical_or.reduceat(is_taken[first], begins) if len(ends) else np.zeros(0, bool)
     stays = np.repeat(~loses, ends - begins + 1)
     rests = [route[~is_taken[route]] for route in (first[begins[r] : ends[r]] for r in np.flatnonzero(loses))]
     return np.concatenate([taken, first[stays], *room.joined(rests)])
+
+
+def _spans(tour: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return (routes,) where each route begins, and the 0 that ends it."""
+    ends = np.flatnonzero(tour == 0)
+    return np.concatenate(([0], ends + 1))[:-1], ends
 
 
 @dataclass(frozen=True)
