@@ -237,11 +237,12 @@ class Chains {
     std::atomic<i64> steps_made{0};
     const Alarm alarm(seconds, stop_);
     const i32 steps = i32(temperature.shape(1));
-    run(threads, size(), [&](Workspace* work, i32 i) {
+    reserve(std::min(threads, size()));
+    parallel_in_parts(threads, size(), from, to, [&](i32 worker, i32 i, i32 begin, i32 end) {
       ChainData& data = chains_[i];
       const i32* removed = given ? given->data() + i64(i) * steps * recipe.removals : nullptr;
-      steps_made += core_.improve(data.in(), data.chain, work, recipe, removed, temperature.data() + i64(i) * steps,
-                                  from, to, key(seed, iteration, i), &stop_);
+      steps_made += core_.improve(data.in(), data.chain, work_[worker]->work.data(), recipe, removed,
+                                  temperature.data() + i64(i) * steps, begin, end, key(seed, iteration, i), &stop_);
     });
     return steps_made;
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -167,6 +168,22 @@ inline void parallel(i32 threads, i32 count, const std::function<void(i32, i32)>
   for (i32 worker = 1; worker < std::min(threads, count); ++worker) others.emplace_back(work, worker);
   work(0);
   for (std::thread& other : others) other.join();
+}
+
+// Run task(worker, i, from, to) for i in 0 … count-1 over from … to in parts, those of one i in sequence. Three tasks
+// in parts keep two threads busy, where whole ones would leave one idle half of the time.
+inline void parallel_in_parts(i32 threads, i32 count, i32 from, i32 to,
+                              const std::function<void(i32, i32, i32, i32)>& task) {
+  threads = std::min(threads, count);
+  const i32 parts = std::max(1, std::min(threads / std::gcd(threads, count), to - from));
+  std::vector<std::atomic<i32>> done(count);
+  const auto begin_of = [&](i32 part) { return from + i32(i64(to - from) * part / parts); };
+  parallel(threads, count * parts, [&](i32 worker, i32 number) {
+    const i32 i = number % count, part = number / count;
+    while (done[i] < part) std::this_thread::yield();  // another thread took the part before, and is about to end it
+    task(worker, i, begin_of(part), begin_of(part + 1));
+    done[i] = part + 1;
+  });
 }
 
 }  // namespace nds
