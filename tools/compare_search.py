@@ -6,18 +6,19 @@
 Each argument is NAME:OPTION=VALUE,…, options of `ndsvrp.solve`, or NAME:solver=pyvrp (or hgs). The instances are
 generated here (`FAMILIES`) and are no test instances. Every run is a process with one core; runs of one instance and
 seed start together. Prints the mean difference of each configuration to the first one, in percent, with its standard
-error, per family.
+error, per family. A run that finds no feasible solution has no cost, and is counted as failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ndsvrp import Metric, Problem, check, generate, solve
+from ndsvrp import Metric, NoSolutionError, Problem, check, generate, solve
 from ndsvrp.bench.solvers import find_solver
 from ndsvrp.generate import Clustered
 from ndsvrp.search import stopping
@@ -83,6 +84,13 @@ def homberger_like(number: int, *, wide: bool, prizes: bool = False, n: int = 60
     )  # fmt: skip
 
 
+def tight_fleet(number: int) -> Problem:
+    """Return an instance of the X generator whose vehicles must be full: as few as the total demand allows."""
+    demand, size = ("quadrant", "1-100", "50-100")[number % 3], ("3-5", "5-8")[number // 3 % 2]
+    problem = x_like(300 + 50 * (number % 8), size, number, demand)
+    return replace(problem, vehicles=math.ceil(float(np.sum(problem.demand)) / problem.capacity))
+
+
 def drawn(variant: str, n: int) -> Callable[[int], Problem]:
     """Return the generator of the paper's instances."""
     return lambda number: generate(variant, n, seed=SEED, first=number)[0]
@@ -98,6 +106,7 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "x120": lambda i: x_like(120 + 20 * i, ("5-8", "8-12", "3-5", "16-25")[i % 4], i),
     "x-mixed": x_mixed,
     "x200-tight": lambda i: x_like(150 + 10 * (i % 10), ("3-5", "5-8", "8-12")[i % 3], i, ("1-100", "50-100")[i % 2]),
+    "x-tight-fleet": tight_fleet,
     "x400-short": lambda i: x_like(400, "3-5", i, "50-100"),
     "x400": lambda i: x_like(400, "8-12", i),
     "x800-long": lambda i: x_like(800, "16-25", i),
@@ -153,11 +162,14 @@ def row_of(job: dict[str, Any]) -> dict[str, Any]:
         solution, made = answer.solution, answer.settings.get("iterations", 0)
     else:
         options = {"threads": 1, "device": "cpu"} | options
-        result = solve(problem, time=job["time"], seed=job["seed"], **options)
+        try:
+            result = solve(problem, time=job["time"], seed=job["seed"], **options)
+        except NoSolutionError:
+            return {**job, "cost": None, "routes": 0, "reconstructions": 0}
         solution, made = result.solution, result.reconstructions
     report = check(problem, solution)
-    assert report.feasible, report.violations
-    return {**job, "cost": report.cost, "routes": len(solution.routes), "reconstructions": made}
+    cost = report.cost if report.feasible else None
+    return {**job, "cost": cost, "routes": len(solution.routes), "reconstructions": made}
 
 
 def main() -> None:
@@ -207,11 +219,14 @@ def in_process(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: list[dict[str, Any]], names: list[str]) -> None:
-    """Print the mean difference to the first configuration."""
+    """Print the mean difference to the first configuration, over the pairs of which neither failed."""
     costs = {(r["family"], r["number"], r["seed"], r["name"]): r for r in rows}
     table: dict[tuple[str, str], list[tuple[float, int, float]]] = defaultdict(list)
+    failed = Counter((family, row["name"]) for row in rows if row["cost"] is None for family in (row["family"], "all"))
     for (family, i, seed, name), row in costs.items():
         base = costs[family, i, seed, names[0]]
+        if row["cost"] is None or base["cost"] is None:
+            continue
         speed = row["reconstructions"] / max(base["reconstructions"], 1)
         change = 100 * (row["cost"] / base["cost"] - 1), row["routes"], speed
         table[family, name].append(change)
@@ -224,7 +239,8 @@ def report(rows: list[dict[str, Any]], names: list[str]) -> None:
                 continue
             change, routes, speed = np.array(table[family, name]).T
             error = change.std(ddof=1) / np.sqrt(len(change)) if len(change) > 1 else 0.0
-            cells.append(f"{name} {change.mean():+.3f}±{error:.3f} ({routes.mean():.1f} r, {speed.mean():.2f}x)")
+            lost = f", {failed[family, name]} failed" if failed[family, name] else ""
+            cells.append(f"{name} {change.mean():+.3f}±{error:.3f} ({routes.mean():.1f} r, {speed.mean():.2f}x{lost})")
         print(f"{family:12s} " + " | ".join(cells))
 
 

@@ -79,6 +79,7 @@ NDS_FN i32 improve_speculatively(Instance& in, Chain& chain, Workspace& work, co
   const Warp lanes = crew.lanes;
   Speculation& state = crew.state();
   if (customers_of(in, chain.current) == 0) to = from;  // an empty region
+  in.unit_bonus = unit_bonus_of(in, recipe);
   i32 k = from;
   bool exchanged = false;  // the exchange of tails before step k is done
   for (i32 round = 0; k < to; ++round) {

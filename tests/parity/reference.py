@@ -249,7 +249,7 @@ class Chain:
             for c in route:
                 self._present(c)
         self.best, self.best_cost, self.best_is_now = self.copy(), self.cost(), True
-        self.bonus = 0
+        self.bonus = self.unit_bonus = 0
 
     def copy(self) -> list[list[int]]:
         return [list(route) for route in self.routes]
@@ -277,6 +277,7 @@ class Chain:
         for k, temperature in enumerate(temperatures):
             step_key = key_of(key, k)
             self.bonus = min(DEAR, int(min(f32(recipe.serve_bonus) * temperature, float(DEAR))))
+            self.unit_bonus = self.numbers.missing // max(1, self.numbers.capacity) if recipe.weigh_missing else 0
             if recipe.tails and key_of(step_key, MASK64 - 2) >> 32 < chance(recipe.tails_share):
                 random = Random(key_of(step_key, MASK64 - 1))
                 margin = temperature * minus_log(random.bits() >> 8)
@@ -289,12 +290,15 @@ class Chain:
                 if draft != {number: self.routes[number] for number in draft if number < len(self.routes)}:
                     self.take_on(draft, left_out)
                 accepted += 1
-        self.bonus = 0
+        self.bonus = self.unit_bonus = 0
         return accepted
 
     def bonus_of(self, c: int) -> int:
         """What serving c is worth beyond its prize."""
-        return self.bonus if self.numbers.prize is not None and self.numbers.prize[c] <= DEAR else 0
+        numbers = self.numbers
+        if numbers.prize is None or numbers.prize[c] <= DEAR:
+            return self.bonus if numbers.prize is not None else 0
+        return self.unit_bonus * numbers.demand[c] if numbers.prize[c] == REQUIRED else 0
 
     def evaluate(
         self, recipe: Recipe, given: Sequence[Sequence[int]] | None, rollouts: int, key: int, keep_best: bool,
@@ -502,7 +506,7 @@ class Chain:
         after = self.cost()
         if after < self.best_cost:
             self.best_cost, self.best_is_now = after, True
-        elif after > before or self.bonus != 0:
+        elif after > before or self.bonus != 0 or self.unit_bonus != 0:
             self.best_is_now = False
         if self.best_is_now:
             self.best = self.copy()

@@ -24,7 +24,16 @@ COMBINATIONS = list(itertools.product(VARIANTS, SOURCES))
 RECIPES = [
     Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.05),
     Recipe(rule="related", removals=12, orders=5),
-    Recipe(rule="random", removals=9, orders=2, all_routes=True, blink=0.3, open_route=0.2, serve_bonus=0.4),
+    Recipe(
+        rule="random",
+        removals=9,
+        orders=2,
+        all_routes=True,
+        blink=0.3,
+        open_route=0.2,
+        serve_bonus=0.4,
+        weigh_missing=True,
+    ),
     Recipe(rule="string", orders=3, sorted_orders=True, string_depth=0.6, tails=20),
     Recipe(rule="related", removals=12, orders=3, tails=7, open_cheaper=0.5),
 ]

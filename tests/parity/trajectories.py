@@ -87,7 +87,8 @@ def search(case: dict[str, Any]) -> dict[str, Any]:
     else:
         seed, variant, source, customers, fleet, layout = case["problem"]
         problem = random_problem(seed, variant, source, customers=customers, vehicles=fleet, layout=layout)
-    how = {"device": "cpu", "free_fleet": 0.0, **case["search"]}  # the share came after the file
+    later = {"free_fleet": 0.0, "weigh_missing": False}  # settings of hybrid that came after the file
+    how = {"device": "cpu", **later, **case["search"]}
     if how["ruin" if "ruin" in how else "solver"] == "function":
         how["ruin"] = every_third
     with warnings.catch_warnings(), patch("ndsvrp.search.solver.shortage", lambda problem: None):  # search anyhow

@@ -82,7 +82,8 @@ NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Work
 
 template <class R, class L>
 NDS_DEEP void accept(const Instance& in, Chain& chain, Workspace& work, const Draft& draft, L lanes) {
-  if (chain.best_is_current && (draft.delta > 0 || in.bonus != 0)) save_best(chain, Alone<L>{lanes});
+  const bool has_bonus = in.bonus != 0 || in.unit_bonus != 0;  // then the sign of the change in cost is not known yet
+  if (chain.best_is_current && (draft.delta > 0 || has_bonus)) save_best(chain, Alone<L>{lanes});
   commit<R>(in, chain.current, draft, work.spare, lanes);
   if (chain.current.cost < chain.best_cost) start_from_current(chain);
 }
@@ -184,6 +185,12 @@ NDS_FN i32 bonus_at(const Recipe& recipe, double temperature) {
   return bonus < kDear ? i32(bonus) : kDear;
 }
 
+// Added to the cost of a missing customer for each unit of its demand: as much as a missing customer costs for a full
+// vehicle. So the smallest customers are missing, which fit soonest.
+NDS_FN i64 unit_bonus_of(const Instance& in, const Recipe& recipe) {
+  return recipe.weigh_missing ? in.missing / most(1, in.capacity) : 0;
+}
+
 // Whether an exchange of tails is tried before a step.
 NDS_FN bool exchanges_tails(const Recipe& recipe, u64 step_key) {
   return recipe.tails > 0 && u32(key_of(step_key, ~2ull) >> 32) < recipe.tails_share;
@@ -197,6 +204,7 @@ NDS_DEEP i32 improve(Instance in, Chain& chain, Workspace& work, const Recipe& r
                      const double* temperature, i32 from, i32 to, u64 key, auto crew) {
   const D d(in);
   if (customers_of(in, chain.current) == 0) to = from;  // an empty region
+  in.unit_bonus = unit_bonus_of(in, recipe);
   i32 k = from;
   for (; k < to; ++k) {
     const u64 step_key = key_of(key, u64(k));

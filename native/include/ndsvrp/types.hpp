@@ -67,6 +67,7 @@ enum Chance : u32 {};  // a probability times 2^32
   FIELD(const i32*, alone) /* 1: fits a route of its own; null: whatever fits a vehicle */ \
   FIELD(i32, bonus)        /* added to each prize */                                       \
   FIELD(i64, missing)      /* cost of leaving a required customer unserved */              \
+  FIELD(i64, unit_bonus)   /* added to it for each unit of demand */                       \
   FIELD(const float*, x)   /* coordinates, relative to the corner of the bounding box */   \
   FIELD(const float*, y)                                                                   \
   FIELD(float, scale)      /* ticks per unit of x and y */                                 \
@@ -103,6 +104,7 @@ NDS_STRUCT(Instance, NDS_INSTANCE)
   FIELD(Chance, tails_share)   \
   FIELD(i32, serve_all)        \
   FIELD(float, serve_bonus)    \
+  FIELD(i32, weigh_missing)    \
   FIELD(i32, regions)
 NDS_STRUCT(Recipe, NDS_RECIPE)
 
