@@ -10,8 +10,6 @@ from ndsvrp.errors import NdsError
 _Init = TypeVar("_Init", bound=Callable[..., None])
 
 _MEANINGS = {
-    "DISTANCE": "a limit on the length of a route",
-    "DURATION": "a limit on the duration of a route",
     "BACKHAUL": "backhauls",
     "LINEHAUL": "backhauls",
     "PICKUP": "pickups and deliveries",

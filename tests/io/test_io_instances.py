@@ -103,6 +103,16 @@ def test_remarks_are_ignored(tmp_path):
         same(read(path).demand, [0, 3, 4, 5, 6])
 
 
+@pytest.mark.parametrize("name", ["DISTANCE", "VEHICLES_MAX_DURATION"])
+def test_both_names_of_the_limit_on_durations(tmp_path, name):
+    path = put(tmp_path, TOY.replace("CAPACITY : 10\n", f"CAPACITY : 10\n{name} : 30\n"))
+    problem = read(path)
+    assert (problem.max_duration, problem.max_distance, problem.metric) == (30.0, None, Metric.NONE)
+    put(tmp_path, TOY.replace("CAPACITY : 10\n", f"CAPACITY : 10\n{name} : 9\n"))
+    with pytest.raises(InstanceError, match=":7: max_duration: unreachable: 10 there and back, above the limit 9"):
+        read(path)
+
+
 @pytest.mark.parametrize("name", ["MAXDISTANCE", "FLEETSIZE", "SERVICETIME", "OPENVRP", "VEHICULES", "WEATHER"])
 def test_unknown_field_is_refused_unless_it_is_ignored(tmp_path, name):
     path = put(tmp_path, TOY.replace("CAPACITY : 10\n", f"CAPACITY : 10\n{name.lower()} : 3\n"))

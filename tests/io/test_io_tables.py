@@ -102,6 +102,15 @@ def test_tabs_with_decimal_commas(tmp_path):
             "x,y,pickup\n0,0,0\n",
             ":1: 'pickup': is not supported (pickups and deliveries; --ignore-field pickup ignores it)",
         ),
+        (
+            "x,y,service_duration\n0,0,0\n",
+            ":1: 'service_duration': may be meant for 'service' (--column service=service_duration reads it, "
+            "--ignore-field service_duration ignores it)",
+        ),
+        (
+            "x,y,max_distance\n0,0,0\n",
+            ":1: 'max_distance': limits all routes (--max-distance states it, --ignore-field max_distance ignores it)",
+        ),
         ("x,y\n0,0\n", ":1: needs a depot, the first row, and at least one customer"),
         ("x,y\n0,0\n1,1,1\n", ":3: 3 values, expected 2"),
         ("x,y\n0,0\n1,one\n", ":3: y: 'one' is not a number"),
@@ -348,6 +357,11 @@ def test_json_problem(tmp_path):
         (
             {"customers": [{"x": 1, "y": 2, "pickup": 1}]},
             "customers[0].pickup: is not supported (pickups and deliveries)",
+        ),
+        (
+            {"customers": [{"x": 1, "y": 2, "service_duration": 1}]},
+            "customers[0].service_duration: unknown, it may state a constraint (known: name, x, y, lat, lon, window, "
+            "demand, service, prize)",
         ),
         (
             {"customers": [{"x": 1, "y": 2, "demand": 10}]},

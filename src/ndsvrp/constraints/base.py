@@ -34,6 +34,7 @@ class Field:
     unit: Literal["length", "time"] | None = None  #: a length or time is whole ticks under an integer metric
     section: str | None = None  #: of a VRPLIB file, without _SECTION: a row per node
     header: str | None = None  #: header field of a VRPLIB file: one number for the problem or for all customers
+    other_header: str | None = None  #: another name of the header field, which is read and never written
     solomon: tuple[str, ...] = ()  #: headings in Solomon text
     table: tuple[str, ...] = ()  #: columns of a table of stops, one per number of a node, if not its name
     arrays: tuple[str, ...] = ()  #: of an `.npz` set, if not its name: (array,) or (of the depot, of the customers)

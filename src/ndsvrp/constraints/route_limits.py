@@ -147,7 +147,15 @@ class MaxDuration(RouteLimit):
     """A limit on the duration of a route."""
 
     name = "duration limit"
-    fields = (Field("max_duration", unit="time", header="DISTANCE", arrays=("max_duration",)),)
+    fields = (
+        Field(
+            "max_duration",
+            unit="time",
+            header="DISTANCE",
+            other_header="VEHICLES_MAX_DURATION",
+            arrays=("max_duration",),
+        ),
+    )
     limits_times = True
     metric = Metric.NONE
 

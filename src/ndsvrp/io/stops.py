@@ -38,6 +38,7 @@ MAY_MEAN = {
     **dict.fromkeys(("earliest", "open", "opens", "opening", "from", "start"), "ready"),
     **dict.fromkeys(("latest", "close", "closes", "closing", "deadline", "until", "end"), "due"),
     **dict.fromkeys(("window", "windows", "tw"), "ready"),
+    **dict.fromkeys(("duration", "handling", "dwell"), "service"),
     **dict.fromkeys(("profit", "reward", "revenue", "penalty"), "prize"),
 }
 """Our columns, by words in the names of others that may be meant for them; the first one counts."""
@@ -154,6 +155,9 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
             if meaning := unsupported(theirs):
                 hint = f"--ignore-field {quote(theirs)} ignores it"
                 raise InstanceError(f"is not supported ({meaning}; {hint})", field=shown(word), line=line)
+            if theirs in FLEET and theirs.startswith("max_"):
+                hint = f"--{theirs.replace('_', '-')} states it, --ignore-field {quote(theirs)} ignores it"
+                raise InstanceError(f"limits all routes ({hint})", field=shown(word), line=line)
             parts = theirs.split("_")
             if meant := next((column for part, column in MAY_MEAN.items() if part in parts), None):
                 hint = f"--column {quote(f'{meant}={theirs}')} reads it, --ignore-field {quote(theirs)} ignores it"

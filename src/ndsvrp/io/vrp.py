@@ -29,7 +29,7 @@ SECTIONS = {*COLUMNS, "DEPOT", "EDGE_WEIGHT", "EDGE_DURATION"}
 HEADERS = {
     "NAME", "TYPE", "DIMENSION", "METRIC", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE",
     "DISPLAY_DATA_TYPE", "COORDINATES",
-    *(field.header for field in FIELDS if field.header),
+    *(name for field in FIELDS for name in (field.header, field.other_header) if name),
 }  # fmt: skip
 #: what TYPE may say, and the constraints that the file must then state
 TYPES = {name: variant.constraints - {CAPACITY} for variant in VARIANTS.values() for name in variant.types}
@@ -106,10 +106,21 @@ def _values(file_outline: Outline, field: Field, columns: dict[str, Floats], n: 
     """Return the values of a field, from its section or its header; None if the file has neither."""
     if field.section in columns:
         return columns[field.section]
-    if field.header is None or not (field.header in file_outline.fields or field.required):
+    header = _header(file_outline, field)
+    if header is None or not (header in file_outline.fields or field.required):
         return None
-    value = _whole(file_outline, field.header, at_least=1) if field.count else _number(file_outline, field.header)
+    value = _whole(file_outline, header, at_least=1) if field.count else _number(file_outline, header)
     return np.array([0.0] + [value] * (n - 1)) if field.columns else value  # one number for all customers
+
+
+def _header(file_outline: Outline, field: Field) -> str | None:
+    """Return the name by which the file states a header field."""
+    if field.other_header is None or field.other_header not in file_outline.fields:
+        return field.header
+    if field.header in file_outline.fields:
+        what = f"is stated as {field.header}, too (line {file_outline.fields[field.header].line})"
+        raise InstanceError(what, field=field.other_header, line=file_outline.fields[field.other_header].line)
+    return field.other_header
 
 
 def _ignored(names: Iterable[str]) -> set[str]:
@@ -232,8 +243,9 @@ def _line(file_outline: Outline, error: InstanceError, order: Any) -> int | None
         known = node is not None and section_name in file_outline.sections
         return line_of_row(file_outline, node, len(order), section_name) if known and node is not None else None
     field = next((field for field in FIELDS if field.name == error.field), None)
-    if field is not None and field.header in file_outline.fields:
-        return file_outline.fields[field.header].line
+    header = None if field is None else _header(file_outline, field)
+    if header in file_outline.fields:
+        return file_outline.fields[header].line
     names = ("NODE_COORD", "DISPLAY_DATA") if error.field == "coordinates" else (field.section if field else None,)
     section = next((file_outline.sections[name] for name in names if name in file_outline.sections), None)
     if section is None or node is None:
