@@ -47,13 +47,36 @@ def test_arrays_of_a_model() -> None:
 def test_names_of_pyvrp_are_known() -> None:
     for name, words in {
         "add_client": "add_customer", "add_location": "add_depot", "add_vehicle_type": "set_fleet",
-        "add_edge": "set_matrix",
+        "add_edge": "set_matrix", "add_profile": "set_matrix", "data": "problem",
     }.items():  # fmt: skip
         with pytest.raises(AttributeError, match=f"^'Model' has no '{name}'; {words} "):
             getattr(ndsvrp.Model(), name)
         assert hasattr(ndsvrp.Model, words)
     with pytest.raises(AttributeError, match=r"^'Model' has no 'customers'$"):
         ndsvrp.Model().customers  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="'capacity'"):
+        ndsvrp.Model().capacity = 5  # type: ignore[attr-defined]
+
+
+def test_keywords_of_pyvrp_are_known() -> None:
+    made = model()
+    known = "known: x, y, lat, lon, name, demand, window, service, prize)"
+    for name, words in {
+        "tw_early": "window takes the earliest and the latest start",
+        "service_duration": "service takes it",
+        "required": "a prize makes a customer optional",
+        "demands": "demand takes it",
+    }.items():
+        assert said(made.add_customer, 1, 2, **{name: 1}) == f"add_customer: unknown '{name}' ({words}; {known}"
+    known = "known: vehicles, capacity, max_distance, max_duration)"
+    for name, words in {
+        "num_available": "vehicles takes it",
+        "shift_duration": "max_duration takes it",
+        "fixed_cost": "not supported: costs of vehicles",
+        "vehicle": "vehicles takes it",
+    }.items():
+        assert said(made.set_fleet, **{name: 1}) == f"set_fleet: unknown '{name}' ({words}; {known}"
+    assert said(ndsvrp.Model, title="a") == "Model: unknown 'title' (known: name, metric, clock_times)"
 
 
 def test_a_model_is_shown_in_one_line() -> None:

@@ -18,7 +18,7 @@ from ndsvrp.errors import InstanceError, NdsError, warn
 from ndsvrp.geo import haversine, looks_like_degrees
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
-from ndsvrp.scope import refuse_keyword
+from ndsvrp.scope import refuse_keyword, refuse_unnamed
 from ndsvrp.text import amount, printable
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ _OTHER_NAMES = {
     "add_location": "add_depot and add_customer take x and y, or lat and lon",
     "add_vehicle_type": "set_fleet describes the vehicles, which are all alike",
     "add_edge": "set_matrix sets the distances and durations of all edges",
+    "add_client_group": "groups of customers are not supported",
+    "add_profile": "set_matrix sets the distances and durations, which are those of all vehicles",
+    "data": "problem returns the problem",
 }
 """By the names of PyVRP: how it is done here."""
 
@@ -49,7 +52,17 @@ class Model:
     may be left out. Customers are numbered from 1 in the order in which they are added.
     """
 
-    def __init__(self, name: str = "problem", *, metric: Metric | str = Metric.NONE, clock_times: bool = False) -> None:
+    __slots__ = ("_customers", "_depot", "_fleet", "_matrices", "clock_times", "metric", "name")  # no other is set
+
+    def __init__(
+        self,
+        name: str = "problem",
+        *,
+        metric: Metric | str = Metric.NONE,
+        clock_times: bool = False,
+        **unknown: Never,
+    ) -> None:
+        _refuse_unknown("Model", Model.__init__, unknown)
         self.name, self.metric, self.clock_times = name, metric, clock_times
         self._depot: dict[str, Any] | None = None
         self._customers: list[dict[str, Any]] = []
@@ -189,8 +202,9 @@ class Model:
             fields["windows"] = filled_windows(windows, Problem(**fields))
         return Problem(**fields)
 
-    def solve(self, **options: Unpack[SolveOptions]) -> Result:
+    def solve(self, *unnamed: Never, **options: Unpack[SolveOptions]) -> Result:
         """Solve the problem; the options are those of `ndsvrp.solve`."""
+        refuse_unnamed("solve", unnamed)
         from ndsvrp.search.solve import solve
 
         return solve(self.problem(), **options)

@@ -27,6 +27,19 @@ _MEANINGS = {
     "RELOAD": "reloading",
 }
 
+_HERE = {
+    "tw_early": "window takes the earliest and the latest start",
+    "tw_late": "window takes the earliest and the latest start",
+    "service_duration": "service takes it",
+    "required": "a prize makes a customer optional",
+    "num_available": "vehicles takes it",
+    "shift_duration": "max_duration takes it",
+    "fixed_cost": "not supported: costs of vehicles",
+    "unit_distance_cost": "not supported: costs of vehicles",
+    "unit_duration_cost": "not supported: costs of vehicles",
+}
+"""By the keywords of PyVRP that have another name here, or none."""
+
 
 def unsupported(name: str) -> str | None:
     """Return what a name stands for that is not supported: `pickups and deliveries`; None if no word is known."""
@@ -38,8 +51,16 @@ def refuse_keyword(call: str, name: str, known: Iterable[str]) -> NoReturn:
     """Raise for a keyword that a call does not have, with those that it has."""
     known = list(known)
     meaning = unsupported("_".join(word for word in name.split("_") if word not in "_".join(known).split("_")))
-    hint = f"not supported: {meaning}; " if meaning else ""
-    raise NdsError(f"{call}: unknown '{name}' ({hint}known: {', '.join(known)})")
+    hint = _HERE.get(name) or (f"not supported: {meaning}" if meaning else "")
+    for other in (f"{name}s", name.removesuffix("s")):
+        hint = f"{other} takes it" if other in known else hint
+    raise NdsError(f"{call}: unknown '{name}' ({hint + '; ' if hint else ''}known: {', '.join(known)})")
+
+
+def refuse_unnamed(call: str, values: tuple[Any, ...]) -> None:
+    """Raise for options without a name, such as the stop criterion of PyVRP."""
+    if values:
+        raise NdsError(f"{call} takes options by name, such as time=10; got {type(values[0]).__name__} without one")
 
 
 def checks_keywords(init: _Init) -> _Init:

@@ -20,7 +20,9 @@ def test_options_are_the_fields_of_request_and_settings() -> None:
 def test_solve_options_are_the_arguments_of_solve() -> None:
     hints = get_type_hints(ndsvrp.solve)
     own = {
-        name: hints[name] for name in inspect.signature(ndsvrp.solve).parameters if name not in ("problem", "options")
+        name: hints[name]
+        for name in inspect.signature(ndsvrp.solve).parameters
+        if name not in ("problem", "unnamed", "options")
     }
     assert get_type_hints(SolveOptions) == {**get_type_hints(Options), **own}
     assert set(own) == set(CALL)

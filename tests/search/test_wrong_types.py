@@ -85,6 +85,17 @@ def test_unknown_keywords(problem: ndsvrp.Problem) -> None:
     assert message.startswith("Problem: unknown 'capcity' (known: demand, capacity, coordinates, distance, ")
 
 
+def test_options_without_a_name(problem: ndsvrp.Problem) -> None:
+    """PyVRP takes a stop criterion after the problem."""
+    words = "takes options by name, such as time=10; got int without one"
+    assert said(ndsvrp.solve, problem, 5) == f"solve {words}"
+    assert said(ndsvrp.solve_set, [problem], 5) == f"solve_set {words}"
+    assert said(ndsvrp.Model().solve, 5) == f"solve {words}"
+    with ndsvrp.Solver() as solver:
+        assert said(solver.solve, problem, 5) == f"solve {words}"
+        assert said(solver.solve_set, [problem], 5) == f"solve_set {words}"
+
+
 def test_numpy_integers_are_whole_numbers(problem: ndsvrp.Problem) -> None:
     plain = ndsvrp.solve(problem, iterations=2, seed=5, threads=1)
     assert ndsvrp.solve(problem, iterations=2, seed=np.int64(5), threads=np.int32(1)).solution == plain.solution

@@ -1,10 +1,11 @@
 """Solve a problem, or a set of problems, in one call."""
 
 from collections.abc import Iterable
-from typing import Unpack
+from typing import Never, Unpack
 
 from ndsvrp.errors import NdsError, NoSolutionError
 from ndsvrp.problem import Problem
+from ndsvrp.scope import refuse_unnamed
 from ndsvrp.search.control import Callback, Stop
 from ndsvrp.search.options import Options
 from ndsvrp.search.planning import Request
@@ -16,7 +17,7 @@ from ndsvrp.solution import Solution
 
 def solve(
     problem: Problem,
-    *,
+    *unnamed: Never,
     time: float | None = None,
     iterations: int | None = None,
     patience: int | None = None,
@@ -52,6 +53,7 @@ def solve(
     early and returns the best solution so far. Raises NoSolutionError if a limited fleet leaves required customers
     unserved.
     """
+    refuse_unnamed("solve", unnamed)
     with Solver(**options) as solver:
         return solver.solve(
             problem, time=time, iterations=iterations, patience=patience, target=target, seed=seed, init=init,
@@ -61,7 +63,7 @@ def solve(
 
 def solve_set(
     problems: Iterable[Problem],
-    *,
+    *unnamed: Never,
     together: int | None = None,
     time: float | None = None,
     iterations: int | None = None,
@@ -96,6 +98,7 @@ def solve_set(
     order in which workers are free. A search then has one thread unless `threads` says more, or a GPU; `together` is 1
     on CPUs. `callback` and `stop` are refused, because they would run on other machines. See docs/cluster.md.
     """
+    refuse_unnamed("solve_set", unnamed)
     limits: Limits = {"time": time, "iterations": iterations, "patience": patience, "target": target}
     if cluster is None:
         with Solver(**options) as solver:

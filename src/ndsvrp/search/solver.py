@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Never, Self, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ndsvrp.errors import CallbackError, NdsError, NdsWarning, NoSolutionError
 from ndsvrp.problem import Problem, require_problem, require_problems
 from ndsvrp.records import require_whole
 from ndsvrp.ruin import Ruin, as_ruin
+from ndsvrp.scope import refuse_unnamed
 from ndsvrp.search.asa import Search
 from ndsvrp.search.control import Callback, CallbackFailure, Stop, interruptible
 from ndsvrp.search.fleet import may_ignore_fleet
@@ -103,7 +104,7 @@ class Solver:
     def solve(
         self,
         problem: Problem,
-        *,
+        *unnamed: Never,
         seed: int = 0,
         init: Solution | None = None,
         callback: Callback | None = None,
@@ -111,6 +112,7 @@ class Solver:
         **limits: Unpack[Limits],
     ) -> Result:
         """Solve a problem; see `ndsvrp.solve`."""
+        refuse_unnamed("solve", unnamed)
         if init is not None:
             require_solution("init", init)
         opened = self.open(problem, timed=is_timed(limits))
@@ -134,7 +136,7 @@ class Solver:
     def solve_set(
         self,
         problems: Iterable[Problem],
-        *,
+        *unnamed: Never,
         together: int | None = None,
         seed: int = 0,
         callback: Callback | None = None,
@@ -143,6 +145,7 @@ class Solver:
         **limits: Unpack[Limits],
     ) -> list[Outcome]:
         """Solve several problems, up to `together` of them side by side; see `ndsvrp.solve_set`."""
+        refuse_unnamed("solve_set", unnamed)
         problems = require_set(problems, together)
         groups = []
         alike, refused = sorted_out(problems)
