@@ -1,5 +1,6 @@
 """A solution: its routes."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import index
@@ -10,6 +11,7 @@ from ndsvrp.errors import NdsError
 Route = tuple[int, ...]  #: customers (1 … N) in the order of visit; the depot at both ends is implied
 
 NOT_ROUTES = "a solution is a list of routes, a route a list of customer numbers"
+NAMES = "a solution has the numbers of customers; problem.solution(routes) takes their names"
 
 
 @dataclass(frozen=True)
@@ -20,10 +22,16 @@ class Solution:
 
     def __init__(self, routes: Iterable[Iterable[SupportsIndex]]) -> None:
         try:
-            plain = tuple(tuple(map(index, route)) for route in routes)
+            plain = tuple(tuple(map(_number, route)) for route in routes)
         except TypeError:
             raise NdsError(NOT_ROUTES) from None
         object.__setattr__(self, "routes", plain)
+
+
+def _number(customer: SupportsIndex | str) -> int:
+    if isinstance(customer, str):
+        raise NdsError(NAMES)
+    return index(customer)
 
 
 def require_solution(what: str, value: Any) -> None:
@@ -31,7 +39,9 @@ def require_solution(what: str, value: Any) -> None:
     if isinstance(value, Solution):
         return
     hint = "ndsvrp.Solution(routes) makes one"
-    if hasattr(value, "solution"):
+    if isinstance(value, str | os.PathLike):
+        hint = "ndsvrp.read_solution(file) reads one"
+    elif hasattr(value, "solution"):
         hint = "its attribute solution is one"
     elif isinstance(value, tuple) and value and isinstance(value[0], Solution):
         hint = "its first element is one: solution, cost = ndsvrp.read_solution(file)"

@@ -130,6 +130,13 @@ def test_outputs_are_checked_before_the_search(refused, tmp_path):
     assert refused("solve", TOY, *long, "--plot", png) == f"{png}: cannot be written (No such directory)"
     assert "pictures are written as" in refused("solve", TOY, *long, "--plot", tmp_path / "a.xyz")
     assert "'.png' is a picture: --plot" in refused("solve", TOY, *long, "--out", tmp_path / "a.png")
+    for name, option, words in (
+        ("a.png", "--report", "a page is written as .html, not as '.png'"),
+        ("a.html", "--json", "JSON is written as .json, not as '.html'"),
+        ("a.vrp", "--out", "'.vrp' is an instance; a result is .sol, .json, .geojson, .csv or .html"),
+    ):
+        assert refused("solve", TOY, *long, option, tmp_path / name) == f"{tmp_path / name}: {words}"
+    assert "JSON is written as .json" in refused("solve", SET, *long, "--json", tmp_path / "a.csv")
     matrix = DATA / "small/toymatrix.vrp"
     assert "has no coordinates" in refused("solve", matrix, *long, "--plot", tmp_path / "a.png")
     same = tmp_path / "same"

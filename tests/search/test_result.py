@@ -142,7 +142,11 @@ def test_save_goes_by_the_ending(tmp_path: Any) -> None:
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
     with pytest.raises(ndsvrp.NdsError, match=r"a\.PNG: '\.png' is a picture: --plot, or result\.plot"):
         result.save(tmp_path / "a.PNG")
-    assert not (tmp_path / "a.PNG").exists()
+    with pytest.raises(ndsvrp.NdsError, match=r"a\.xlsx: '\.xlsx' is a workbook, which can open \.csv; a result is"):
+        result.save(tmp_path / "a.xlsx")
+    with pytest.raises(ndsvrp.NdsError, match=r"a\.png: a page is written as \.html, not as '\.png'"):
+        result.report(tmp_path / "a.png")
+    assert not any((tmp_path / name).exists() for name in ("a.PNG", "a.png", "a.xlsx"))
 
 
 # --- the page ------------------------------------------------------------------------------------

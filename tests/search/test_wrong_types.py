@@ -29,7 +29,7 @@ def problem() -> ndsvrp.Problem:
         ({"threads": 1.5}, "threads must be a whole number, got 1.5"),
         ({"threads": 0}, "threads must be at least 1, got 0"),
         ({"init": [[1, 2]]}, "init must be a Solution, got list (ndsvrp.Solution(routes) makes one)"),
-        ({"init": "a.sol"}, "init must be a Solution, got str (ndsvrp.Solution(routes) makes one)"),
+        ({"init": "a.sol"}, "init must be a Solution, got str (ndsvrp.read_solution(file) reads one)"),
         ({"callback": 3}, "callback must be a function of a Progress, got int"),
         ({"model": 3}, "a ruin or model is a name, a path or a function, got 3"),
         ({"model": ["x"]}, "a ruin or model is a name, a path or a function, got ['x']"),
@@ -60,6 +60,15 @@ def test_something_else_than_a_problem() -> None:
     assert said(ndsvrp.read, 3) == "a file is given by its path, got int"
 
 
+def test_something_else_than_a_path(problem: ndsvrp.Problem) -> None:
+    result, words = ndsvrp.solve(problem, iterations=1), "a file is given by its path, got"
+    assert said(ndsvrp.write, problem, "a.vrp") == f"{words} Problem"  # the two are swapped
+    assert said(ndsvrp.write_set, [problem], "a.npz") == f"{words} list"
+    assert said(ndsvrp.write_solution, result.solution, "a.sol", 2.0) == f"{words} Solution"
+    for call in (result.save, result.report, result.to_html):
+        assert said(call, 3) == f"{words} int"
+
+
 def test_something_else_than_a_solution(problem: ndsvrp.Problem) -> None:
     kind = "must be a Solution, got list (ndsvrp.Solution(routes) makes one)"
     assert said(ndsvrp.check, problem, [[1]]) == f"what is checked {kind}"
@@ -70,6 +79,8 @@ def test_something_else_than_a_solution(problem: ndsvrp.Problem) -> None:
     pair = (result.solution, 2.0)
     words = "(its first element is one: solution, cost = ndsvrp.read_solution(file))"
     assert said(ndsvrp.solve, problem, iterations=1, init=pair) == f"init must be a Solution, got tuple {words}"
+    words = "a solution has the numbers of customers; problem.solution(routes) takes their names"
+    assert said(ndsvrp.Solution, [["bakery", "school"]]) == words
     assert said(ndsvrp.Solution, [1, 2]) == "a solution is a list of routes, a route a list of customer numbers"
 
 

@@ -15,7 +15,7 @@ from ndsvrp.io.files import check_writable, exists, is_standard, write_atomic
 from ndsvrp.io.folders import instance_files, is_folder
 from ndsvrp.io.geojson import require_degrees
 from ndsvrp.io.result import describe, json_bytes
-from ndsvrp.io.save import FILES, PICTURES, check_ending, save
+from ndsvrp.io.save import FILES, PICTURES, check_ending, check_json, check_page, save
 from ndsvrp.problem import Problem
 from ndsvrp.search.result import Result
 
@@ -53,6 +53,10 @@ class Files:
         check_paths(instance, self.solution, self.json, self.plot, self.report)
         if self.solution is not None:
             check_ending(self.solution)
+        if self.json is not None:
+            check_json(self.json)
+        if self.report is not None:
+            check_page(self.report)
         if self.plot is not None:
             from ndsvrp.plot.style import check_format  # imports matplotlib
 
@@ -99,6 +103,8 @@ class Folder:
     def prepare(self, instance: Path) -> None:
         """Make the folder, or raise now for what would fail after the search."""
         check_paths(instance, self.json)
+        if self.json is not None:
+            check_json(self.json)
         if self.folder is None:
             return
         if is_standard(self.folder):

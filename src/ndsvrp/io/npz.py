@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ndsvrp.constraints import FIELDS, Field
 from ndsvrp.errors import InstanceError
-from ndsvrp.io.files import MIB, PathLike, is_standard, read_bytes, write_atomic
+from ndsvrp.io.files import MIB, PathLike, check_name, is_standard, read_bytes, write_atomic
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem, require_problem, require_problems
 from ndsvrp.text import printable
@@ -160,6 +160,7 @@ def write_set(path: PathLike, problems: Iterable[Problem]) -> None:
 
     The same problems give the same bytes. A set holds coordinates, not matrices, and lengths that are not rounded.
     """
+    check_name(path)
     problems = require_problems("write_set", problems)
     for problem in problems:
         require_problem("write_set", problem)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndsvrp.errors import InstanceError
-from ndsvrp.io.files import PathLike, write_atomic
+from ndsvrp.io.files import PathLike, check_name, write_atomic
 from ndsvrp.io.geojson import to_geojson
 from ndsvrp.io.result import json_bytes, write_result
 from ndsvrp.io.sol import write_solution
@@ -16,18 +16,39 @@ if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
 PICTURES = (".png", ".svg", ".pdf")  # endings of what `ndsvrp.plot` writes
-FILES = (".sol", ".json", ".geojson", ".csv", ".html", ".htm")  # endings of what `save` writes
+PAGES = (".html", ".htm")
+FILES = (".sol", ".json", ".geojson", ".csv", *PAGES)  # endings of what `save` writes
+OTHERS = {
+    **dict.fromkeys(PICTURES, "a picture: --plot, or result.plot in Python"),
+    ".vrp": "an instance",
+    ".npz": "a set of instances",
+    ".xlsx": "a workbook, which can open .csv",
+}
+"""Endings that would be wrong for the text of a solution, and what they stand for."""
 
 
 def check_ending(path: PathLike) -> None:
-    """Raise for the ending of a picture, which would hold the text of a solution."""
-    if (suffix := Path(path).suffix.lower()) in PICTURES:
-        what = f"'{suffix}' is a picture: --plot, or result.plot in Python"
-        raise InstanceError(f"{what}; a result is .sol, .json, .geojson, .csv or .html", file=str(path))
+    """Raise for an ending of something else, which would hold the text of a solution."""
+    check_name(path)
+    if (what := OTHERS.get(suffix := Path(path).suffix.lower())) is not None:
+        raise InstanceError(f"'{suffix}' is {what}; a result is .sol, .json, .geojson, .csv or .html", file=str(path))
+
+
+def check_page(path: PathLike) -> None:
+    """Raise unless the ending is that of a page, or missing."""
+    check_name(path)
+    if (suffix := Path(path).suffix.lower()) not in ("", *PAGES):
+        raise InstanceError(f"a page is written as .html, not as '{suffix}'", file=str(path))
+
+
+def check_json(path: PathLike) -> None:
+    """Raise for an ending of something else than JSON."""
+    if (suffix := Path(path).suffix.lower()) in {*FILES, *OTHERS} - {".json"}:
+        raise InstanceError(f"JSON is written as .json, not as '{suffix}'", file=str(path))
 
 
 def save(path: PathLike, result: Result) -> None:
-    """Write `.json`, `.geojson`, `.csv` or `.html`; any other ending but those of pictures is a solution, as `.sol`."""
+    """Write `.json`, `.geojson`, `.csv` or `.html`; any other ending is a solution, as `.sol`, unless in `OTHERS`."""
     check_ending(path)
     suffix = Path(path).suffix.lower()
     if suffix == ".json":
@@ -36,7 +57,7 @@ def save(path: PathLike, result: Result) -> None:
         write_atomic(path, json_bytes(to_geojson(result)))
     elif suffix == ".csv":
         write_atomic(path, to_csv(result))
-    elif suffix in (".html", ".htm"):
+    elif suffix in PAGES:
         result.to_html(Path(path))
     else:
         write_solution(path, result.solution, result.cost)

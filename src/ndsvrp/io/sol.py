@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from ndsvrp.errors import InstanceError, NdsWarning
-from ndsvrp.io.files import PathLike, read_text, write_atomic
+from ndsvrp.io.files import PathLike, check_name, read_text, write_atomic
 from ndsvrp.io.tables import parse_json
 from ndsvrp.io.tokens import count, is_number, shown
 from ndsvrp.metric import Metric
@@ -74,6 +74,7 @@ def _from_result(table: dict[str, Any], file: str) -> tuple[Solution, float | No
 
 def write_solution(path: PathLike, solution: Solution, cost: float) -> None:
     """Write a `.sol` file, completely or not at all."""
+    check_name(path)
     write_atomic(path, solution_bytes(solution, cost))
 
 

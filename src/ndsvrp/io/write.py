@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ndsvrp.errors import InstanceError, warn
-from ndsvrp.io.files import PathLike, is_standard, write_atomic
+from ndsvrp.io.files import PathLike, check_name, is_standard, write_atomic
 from ndsvrp.io.forms import ENDINGS
 from ndsvrp.io.npz import write_set
 from ndsvrp.io.problem_json import problem_table
@@ -41,6 +41,7 @@ def write(path: PathLike, problem: Problem, form: str | None = None) -> None:
     `form` names the format (vrp, solomon, csv, json, npz) if the ending does not. What a format cannot hold is
     refused; names that are lost, and a fleet that is stated beside a table of stops, are warned of.
     """
+    check_name(path)  # also if the two are swapped
     require_problem("write", problem)
     write_problems(path, [problem], form_by_ending(path, form))
 

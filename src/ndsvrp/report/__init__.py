@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndsvrp.io.files import write_atomic
+from ndsvrp.io.save import check_page
 from ndsvrp.report.page import result_page
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ __all__ = ["result_page", "write_page"]
 
 def write_page(result: Result, file: str | Path | None = None) -> str:
     """Return the page, and write it if a file is given."""
+    if file is not None:
+        check_page(file)
     text = result_page(result)
     if file is not None:
         write_atomic(file, text.encode(errors="backslashreplace"))
