@@ -23,7 +23,7 @@ TOKEN = "0123456789abcdef"
         ({"token": "short"}, "--token: needs at least 16 characters"),
         ({"token": "with a space in it"}, "--token: needs at least 16 characters, ASCII without spaces"),
         ({"port": 70_000}, "port must be between 0 and 65535, got 70000"),
-        ({"max_seconds": 0.0}, "max_seconds must be between 0.01 and 1e+07, got 0.0"),
+        ({"max_seconds": 0.0}, "max_seconds must be between 0.01 and 10000000, got 0.0"),
         ({"device": "tpu"}, "device must be one of auto, cpu, cuda, got 'tpu'"),
     ],
 )

@@ -302,7 +302,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         ({"seconds": None}, "seconds must be a number, got None"),
         ({"sha256": None}, "sha256 must be text, got None"),
         ({"config": []}, "config must be a table"),
-        ({"config": {"train": {"batch": 0}}}, "config: train: batch must be between 1 and 1.04858e+06, got 0"),
+        ({"config": {"train": {"batch": 0}}}, "config: train: batch must be between 1 and 1048576, got 0"),
         ({"config": {"model": {}}}, "config: unknown table 'model' (known: network, train, validation, data)"),
         ({"epoch": 3}, "unknown field 'epoch' (known: format, "),
     ],

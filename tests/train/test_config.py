@@ -257,10 +257,10 @@ def test_not_toml(write: Any, tmp_path: Path) -> None:
         # ranges
         ("[network]\nwidth = 0", "network: width must be between 1 and 4096, got 0"),
         ("[network]\nwidth = 20", "network: width must be a multiple of heads, got 20 and 8"),
-        ("[train]\nbatch = 0", "train: batch must be between 1 and 1.04858e+06, got 0"),
+        ("[train]\nbatch = 0", "train: batch must be between 1 and 1048576, got 0"),
         ("[train]\nlearning_rate = nan", "train: learning_rate must be between 0 and 1, got nan"),
         ("[train]\naverage = 1.0", "train: average must be between 0 and 0.999999, got 1.0"),
-        ("[train]\nstep_every = -1", "train: step_every must be between 0 and 1.04858e+06, got -1"),
+        ("[train]\nstep_every = -1", "train: step_every must be between 0 and 1048576, got -1"),
         ("[train]\nhot = 0.1\ncold = 0.2", "train: temperatures must satisfy 0 < cold <= hot, got 0.2 and 0.1"),
         ("[train]\ncold = 0.0", "train: temperatures must satisfy 0 < cold <= hot, got 0.0 and 0.1"),
         ("[validation]\nstates = 0", "validation: states must be between 1 and 5000, got 0"),
