@@ -112,6 +112,12 @@ def test_instances(client, name, body, error):
     assert "/tmp" not in answer.json()["error"]
 
 
+def test_a_form_is_no_instance(client, cvrp):
+    answer = client.post("/api/jobs?name=a.vrp", files={"file": cvrp})
+    text = "the body must be the file itself, not a form (curl --data-binary @FILE)"
+    assert (answer.status_code, answer.json()) == (400, {"error": text})
+
+
 def test_names_of_files():
     assert safe_name("C:\\data\\a b.vrp") == "a_b.vrp"
     assert safe_name("../..") == "instance"

@@ -45,6 +45,8 @@ async def submit(request: Request) -> Response:
     options = _options(request)
     if not service.accepts:
         raise HTTPException(403, "this address shows one search, it takes no jobs")
+    if request.headers.get("content-type", "").startswith("multipart/"):
+        raise HTTPException(400, "the body must be the file itself, not a form (curl --data-binary @FILE)")
     service.check_limits(options)
     with service.holding() as hold:
         job, added = await service.submit(await _body(request, service, hold), options)
