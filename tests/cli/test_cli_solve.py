@@ -45,6 +45,17 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     assert json.loads(again.read_text())["cost"] <= cost
 
 
+def test_prints_the_routes_if_no_file_is_asked_for(nds, data, tmp_path):
+    answer = nds("solve", data / "small/toy.vrp", "--iterations", 5)
+    head, *routes, last = answer.stdout.splitlines()[-4:]
+    assert head == "route  stops  load  distance  duration  customers"
+    figures = sorted(line.split()[1:5] + sorted(line.split()[5:]) for line in routes)  # in any order and direction
+    assert figures == [["2", "9", "10", "10", "1", "4"], ["2", "9", "22", "22", "2", "3"]]
+    assert last == "no file was written: --out, --json, --plot or --report names one"
+    answer = nds("solve", data / "small/toy.vrp", "--iterations", 5, "--out", tmp_path / "a.sol")
+    assert answer.stdout.splitlines()[-1] == f"wrote {tmp_path / 'a.sol'}" and "customers\n" not in answer.stdout
+
+
 def test_same_seed_same_routes_for_any_threads(nds, instance, tmp_path):
     files = [tmp_path / f"{i}.sol" for i in range(3)]
     for file, threads, seed in zip(files, (1, 2, 1), (1, 1, 2), strict=True):

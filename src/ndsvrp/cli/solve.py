@@ -45,6 +45,7 @@ from ndsvrp.search.result import STOPPED, Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.search.stopping import Limits, is_timed
+from ndsvrp.search.summary import route_lines
 from ndsvrp.search.warm_start import missing_customers
 from ndsvrp.solution import Solution
 from ndsvrp.text import amount
@@ -236,6 +237,9 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
             say(plain_number(result.cost), error=task.piped)
         else:
             print_facts(_facts(result), error=task.piped)
+            if files == Files():
+                for line in (*route_lines(result), "no file was written: --out, --json, --plot or --report names one"):
+                    task.tell(line)
             task.tell_written(written)
         keep_open(page, interrupts)
     if error is not None:

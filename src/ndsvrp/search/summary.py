@@ -19,14 +19,14 @@ def summary(result: Result) -> str:
     parts += [amount(len(result.schedule), "route"), f"{len(report.unserved):,} unserved"]
     lines = [title, ", ".join(parts if report.feasible else ["infeasible", *parts])]
     lines += [f"  {violation}" for violation in report.violations[:VIOLATIONS]]
-    lines += _routes(result)
+    lines += route_lines(result)
     why = STOPPED.get(result.stopped, result.stopped)
     spent = f"{result.seconds:.2f} s, {amount(result.iterations, 'iteration')}"
     lines.append(f"{why} after {spent}, {amount(result.reconstructions, 'solution')}; seed {result.seed}")
     return "\n".join(_cut(printable(line)) for line in lines)
 
 
-def _routes(result: Result) -> list[str]:
+def route_lines(result: Result) -> list[str]:
     """Return a table of the first routes: their figures and customers."""
     if not result.schedule:
         return []
@@ -39,7 +39,7 @@ def _routes(result: Result) -> list[str]:
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     mark = " " if result.problem.names is None else ", "  # names may have spaces
     customers = ["customers", *(mark.join(route.names) for route in shown)]
-    lines = [f"{line}  {some}" for line, some in zip(lines, customers, strict=True)]
+    lines = [_cut(printable(f"{line}  {some}")) for line, some in zip(lines, customers, strict=True)]
     if more := len(result.schedule) - len(shown):
         lines.append(f"… and {amount(more, 'more route')}")
     return lines
