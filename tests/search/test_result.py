@@ -131,6 +131,17 @@ def test_a_table_without_routes_has_its_columns(tmp_path: Any) -> None:
     assert (tmp_path / "a.csv").read_text() == text
 
 
+def test_other_names_of_attributes() -> None:
+    result = result_of(town(), (1, 2))
+    for name, words in {
+        "best": "; solution has the routes", "is_feasible": "; report.feasible has it", "colour": "",
+        "routes": "; solution.routes has the customers of each, schedule their times",
+    }.items():  # fmt: skip
+        with pytest.raises(AttributeError) as caught:
+            getattr(result, name)
+        assert str(caught.value) == f"'Result' has no '{name}'{words}"
+
+
 def test_save_goes_by_the_ending(tmp_path: Any) -> None:
     result = result_of(town(), (1, 2))
     for name in ("a.sol", "a.json", "a.geojson", "a.csv", "a.html"):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakMethod
 
 from ndsvrp.check import Report
@@ -22,6 +22,19 @@ STOPPED = {
     "error": "an error in the callback", "interrupted": "interrupted",
 }  # fmt: skip
 """Why a search ended (`Result.stopped`), in words."""
+
+_OTHER_NAMES = {
+    "best": "solution has the routes",
+    "distance": "report.distance has it",
+    "is_feasible": "report.feasible has it",
+    "num_iterations": "iterations has it",
+    "routes": "solution.routes has the customers of each, schedule their times",
+    "runtime": "seconds has it",
+    "stats": "trace has the costs over time",
+    "to_csv": "save writes .csv",
+    "unserved": "report.unserved has it",
+}
+"""By the names of PyVRP and others that are likely: where it is here."""
 
 
 class TracePoint(NamedTuple):
@@ -95,6 +108,13 @@ class Result:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "report", replace(self.report, page=self.to_html))
+
+    if not TYPE_CHECKING:  # or a type checker would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse a name that there is not, and say where it is."""
+            hint = f"; {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
+            raise AttributeError(f"'Result' has no '{name}'{hint}", name=name, obj=self)
 
     @property
     def cost(self) -> float:
