@@ -445,6 +445,12 @@ def test_the_papers_test_seeds_are_named() -> None:
         (lambda: generate("cvrpp", 5), "unknown variant 'cvrpp' (known: cvrp, vrptw, pcvrp, pcvrptw)"),
         (lambda: generate("cvrp", 5, layout="ring"), "unknown layout 'ring' (known: uniform, clustered)"),
         (lambda: generate("cvrp", 0), "n must be at least 1, got 0"),
+        (lambda: generate("cvrp", "20"), "n must be a whole number, got '20'"),
+        (
+            lambda: generate("cvrp", 5, seeds=1),
+            "generate: unknown 'seeds' (seed takes it; known: variant, n, count, seed, first, layout, capacity, "
+            "uniform, clustered, windows, prizes)",
+        ),
         (lambda: generate("cvrp", 5, count=-1), "count must be at least 0, got -1"),
         (lambda: generate("cvrp", 5, seed=-1), "seed must be at least 0, got -1"),
         (

@@ -36,6 +36,11 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         "demand: needs a depot and at least one customer, got shape (1, 3)",
     ),
     "words": ({"demand": ["a", "b"]}, "demand: not numbers (could not convert string to float: 'a')"),
+    "ragged": ({"coordinates": [[0, 0], [3], [6, 8]]}, "coordinates: not numbers (rows of different lengths)"),
+    "no way": (
+        {"distance": [[0, 1, 2], [1, 0, np.inf], [2, 1, 0]]},
+        "distance: not a finite number (from node 1 to node 2)",
+    ),
     "nan": ({"demand": [0, 1, np.nan]}, "demand: not a finite number (node 2)"),
     "infinite place": ({"coordinates": [[0, 0], [3, np.inf], [6, 8]]}, "coordinates: not a finite number (node 1)"),
     "depot's demand": ({"demand": [1, 2, 3]}, "demand: the depot's is 1, must be 0"),

@@ -325,12 +325,14 @@ def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, f
         with np.errstate(over="ignore"):  # of wider floats, which become infinite
             array = np.array(value, dtype=np.float64)  # a copy, frozen below
     except (TypeError, ValueError) as error:
-        raise InstanceError(f"not numbers ({error})", field=field) from None
+        why = "rows of different lengths" if "inhomogeneous" in str(error) else str(error)
+        raise InstanceError(f"not numbers ({why})", field=field) from None
     if shape is not None and array.shape != shape:
         raise InstanceError(f"has shape {array.shape}, expected {shape}", field=field)
     if finite and not np.all(np.isfinite(array)):
-        node = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise InstanceError(f"not a finite number (node {node})", field=field, node=node)
+        node, *others = np.argwhere(~np.isfinite(array))[0].tolist()
+        where = f"from node {node} to node {others[0]}" if field in ("distance", "duration") else f"node {node}"
+        raise InstanceError(f"not a finite number ({where})", field=field, node=node)
     if np.any(huge := (np.abs(array) > LARGEST) & np.isfinite(array)):
         first = int(np.argwhere(huge)[0][0]) if array.ndim else None
         who = "" if first is None else f" (node {first})"

@@ -5,13 +5,16 @@ functions over batches of arrays, in numpy or in torch, with counter-based rando
 calls them in numpy and does not import torch. `docs/instances.md` states the recipe of every part.
 """
 
-from typing import get_args
+from inspect import signature
+from typing import Never, get_args
 
 from ndsvrp.errors import NdsError
 from ndsvrp.generate.config import TEST_SEEDS, Clustered, Layout, Prizes, Uniform, Windows, choose
 from ndsvrp.generate.instances import Recipe
 from ndsvrp.generate.layouts import uniform_capacity
 from ndsvrp.problem import Problem
+from ndsvrp.records import require_whole
+from ndsvrp.scope import refuse_keyword
 from ndsvrp.variants import VARIANTS
 
 __all__ = ["TEST_SEEDS", "Clustered", "Layout", "Prizes", "Uniform", "Windows", "generate", "uniform_capacity"]
@@ -30,6 +33,7 @@ def generate(
     clustered: Clustered | None = None,
     windows: Windows | None = None,
     prizes: Prizes | None = None,
+    **unknown: Never,
 ) -> list[Problem]:
     """Return instances `first` … `first + count - 1` of the set with this seed, each with n customers.
 
@@ -38,7 +42,10 @@ def generate(
     The last four arguments hold the settings of each part. Settings for a part that the instances do not have are
     refused.
     """
+    for name in unknown:
+        refuse_keyword("generate", name, (known for known in signature(generate).parameters if known != "unknown"))
     for name, value, least in (("n", n, 1), ("count", count, 0), ("seed", seed, 0), ("first", first, 0)):
+        require_whole(name, value)
         if value < least:
             raise NdsError(f"{name} must be at least {least}, got {value}")
     choose("variant", variant, VARIANTS)
