@@ -43,10 +43,10 @@ def solve(
     `init` is a solution to start from. Required customers that it does not serve are inserted at the cheapest
     positions before the clock starts; anything else that it violates is refused.
 
-    `callback` is called with a `Progress` after each iteration; `progress.incumbent` is the best solution. If it
-    returns False the search ends, and likewise if `stop` returns something true: any function of the progress, or
-    without arguments, such as `event.is_set`. If one of them raises an exception, the search ends with a CallbackError
-    that has the best solution.
+    `callback` is called with a `Progress` of the start solution, as iteration 0, and after each iteration;
+    `progress.incumbent` is the best solution. If it returns False the search ends, and likewise if `stop` returns
+    something true: any function of the progress, or without arguments, such as `event.is_set`. If one of them raises an
+    exception, the search ends with a CallbackError that has the best solution.
 
     The result of so many iterations depends on problem, seed and settings, never on `threads`. With a time limit alone,
     `hybrid` has more chains the more cores it gets, unless `chains` says how many. Ctrl-C or SIGTERM ends the search
