@@ -1,6 +1,6 @@
 """What the program does not solve, by the words that files and calls use for it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from inspect import signature
 from typing import Any, NoReturn, TypeVar
@@ -37,8 +37,13 @@ _HERE = {
     "fixed_cost": "not supported: costs of vehicles",
     "unit_distance_cost": "not supported: costs of vehicles",
     "unit_duration_cost": "not supported: costs of vehicles",
+    "round_func": "metric takes it",
+    **dict.fromkeys(("max_runtime", "time_limit", "timeout"), "time takes it, in seconds"),
+    **dict.fromkeys(("max_iterations", "num_iterations"), "iterations takes it"),
+    "initial_solution": "init takes it",
+    "display": "callback gets the progress, and the logger 'ndsvrp'",
 }
-"""By the keywords of PyVRP that have another name here, or none."""
+"""By the keywords of PyVRP and others that have another name here, or none."""
 
 
 def unsupported(name: str) -> str | None:
@@ -51,10 +56,16 @@ def refuse_keyword(call: str, name: str, known: Iterable[str]) -> NoReturn:
     """Raise for a keyword that a call does not have, with those that it has."""
     known = list(known)
     meaning = unsupported("_".join(word for word in name.split("_") if word not in "_".join(known).split("_")))
-    hint = _HERE.get(name) or (f"not supported: {meaning}" if meaning else "")
-    for other in (f"{name}s", name.removesuffix("s")):
-        hint = f"{other} takes it" if other in known else hint
-    raise NdsError(f"{call}: unknown '{name}' ({hint + '; ' if hint else ''}known: {', '.join(known)})")
+    hint = keyword_hint(name, known) or (f"not supported: {meaning}; " if meaning else "")
+    raise NdsError(f"{call}: unknown '{name}' ({hint}known: {', '.join(known)})")
+
+
+def keyword_hint(name: str, known: Collection[str]) -> str:
+    """Return what to write in place of a keyword, to stand before the known ones; empty if that cannot be told."""
+    other = next((other for other in (f"{name}s", name.removesuffix("s")) if other in known), None)
+    hint = _HERE.get(name, "") if other is None else f"{other} takes it"
+    applies = hint.startswith("not supported") or any(word in known for word in hint.split())
+    return f"{hint}; " if applies else ""
 
 
 def refuse_unnamed(call: str, values: tuple[Any, ...]) -> None:

@@ -89,6 +89,14 @@ def test_unknown_keywords(problem: ndsvrp.Problem) -> None:
         message = said(call, tme=1)
         assert message.startswith("unknown option 'tme' (known: time, iterations, patience, target, seed, init, ")
         assert "solver, ruin, model, preset, device, threads, chains, regions, rollouts" in message
+    message = said(ndsvrp.solve, problem, max_runtime=5)
+    assert message.startswith("unknown option 'max_runtime' (time takes it, in seconds; known: time, iterations, ")
+    message = said(ndsvrp.solve, problem, iterations=1, chain=2)
+    assert message.startswith("unknown option 'chain' (chains takes it; known: time, ")
+    message = said(ndsvrp.solve, problem, iterations=1, tw_early=2)  # no window here
+    assert message.startswith("unknown option 'tw_early' (known: time, ")
+    message = said(ndsvrp.read, "a.vrp", round_func="round")
+    assert message.startswith("read: unknown 'round_func' (metric takes it; known: metric, index, ")
     assert said(ndsvrp.Solver, time=1) == "'time' is an argument of solve, not of this call"
     start = ndsvrp.Solution([[1]])
     assert said(ndsvrp.solve_set, [problem], time=1, init=start) == "'init' is an argument of solve, not of this call"

@@ -13,6 +13,7 @@ from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
 from ndsvrp.records import documented, require_whole
 from ndsvrp.ruin import RULES, Ruin, RuinFunction
+from ndsvrp.scope import keyword_hint
 from ndsvrp.search import settings as presets
 from ndsvrp.search.settings import Settings
 from ndsvrp.variants import variant_of
@@ -71,7 +72,7 @@ class Request:
             if name in CALL:
                 raise NdsError(f"'{name}' is an argument of solve, not of this call")
             if name not in known:
-                raise NdsError(f"unknown option '{name}' (known: {', '.join(known)})")
+                raise NdsError(f"unknown option '{name}' ({keyword_hint(name, known)}known: {', '.join(known)})")
         settings = {name: value for name, value in options.items() if name not in names}
         return cls(**{name: value for name, value in options.items() if name in names}, settings=settings)
 
