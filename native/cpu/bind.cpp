@@ -16,6 +16,7 @@
 #include "ndsvrp/gaps.hpp"
 #include "ndsvrp/layout.hpp"
 #include "neighbours.hpp"
+#include "pool.hpp"
 #include "savings.hpp"
 
 namespace nb = nanobind;
@@ -223,8 +224,8 @@ class Chains {
     nb::gil_scoped_release release;
     const Alarm alarm(seconds, stop_);
     std::vector<std::vector<i32>> tours(instances_.size());
-    parallel(threads, i32(tours.size()), [&](i32, i32 i) { tours[i] = savings(instances_[i]->in, &stop_); });
-    parallel(threads, size(), [&](i32, i32 chain) {
+    pool_.run(threads, i32(tours.size()), [&](i32, i32 i) { tours[i] = savings(instances_[i]->in, &stop_); });
+    pool_.run(threads, size(), [&](i32, i32 chain) {
       const std::vector<i32>& tour = tours[problem_of_[chain]];
       set_routes(chain, tour.data(), tour.size());
     });
@@ -238,7 +239,7 @@ class Chains {
     const Alarm alarm(seconds, stop_);
     const i32 steps = i32(temperature.shape(1));
     reserve(std::min(threads, size()));
-    parallel_in_parts(threads, size(), from, to, [&](i32 worker, i32 i, i32 begin, i32 end) {
+    pool_.run_in_parts(threads, size(), from, to, [&](i32 worker, i32 i, i32 begin, i32 end) {
       ChainData& data = chains_[i];
       const i32* removed = given ? given->data() + i64(i) * steps * recipe.removals : nullptr;
       steps_made += core_.improve(data.in(), data.chain, work_[worker]->work.data(), recipe, removed,
@@ -401,7 +402,7 @@ class Chains {
 
   void run(i32 threads, i32 count, auto task) {
     reserve(std::min(threads, count));
-    parallel(threads, count, [&](i32 worker, i32 i) { task(work_[worker]->work.data(), i); });
+    pool_.run(threads, count, [&](i32 worker, i32 i) { task(work_[worker]->work.data(), i); });
   }
 
   const Core& core_;
@@ -412,6 +413,7 @@ class Chains {
   std::vector<i64> numbers_;     // of the chains, by which random numbers are drawn
   i32 largest_ = 0;
   volatile i32 stop_ = 0;
+  Pool pool_;  // the last member: its threads end before what they use
 };
 
 }  // namespace

@@ -1,12 +1,9 @@
 // Owners of the memory of the core's plain structs, and threads.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -157,33 +154,5 @@ class Alarm {
   std::condition_variable done_;
   std::thread thread_;
 };
-
-// Run task(worker, i) for i in 0 … count-1. Results must not depend on the worker.
-inline void parallel(i32 threads, i32 count, const std::function<void(i32, i32)>& task) {
-  std::atomic<i32> next{0};
-  const auto work = [&](i32 worker) {
-    for (i32 i = next++; i < count; i = next++) task(worker, i);
-  };
-  std::vector<std::thread> others;
-  for (i32 worker = 1; worker < std::min(threads, count); ++worker) others.emplace_back(work, worker);
-  work(0);
-  for (std::thread& other : others) other.join();
-}
-
-// Run task(worker, i, from, to) for i in 0 … count-1 over from … to in parts, those of one i in sequence. Three tasks
-// in parts keep two threads busy, where whole ones would leave one idle half of the time.
-inline void parallel_in_parts(i32 threads, i32 count, i32 from, i32 to,
-                              const std::function<void(i32, i32, i32, i32)>& task) {
-  threads = std::min(threads, count);
-  const i32 parts = std::max(1, std::min(threads / std::gcd(threads, count), to - from));
-  std::vector<std::atomic<i32>> done(count);
-  const auto begin_of = [&](i32 part) { return from + i32(i64(to - from) * part / parts); };
-  parallel(threads, count * parts, [&](i32 worker, i32 number) {
-    const i32 i = number % count, part = number / count;
-    while (done[i] < part) std::this_thread::yield();  // another thread took the part before, and is about to end it
-    task(worker, i, begin_of(part), begin_of(part + 1));
-    done[i] = part + 1;
-  });
-}
 
 }  // namespace nds
