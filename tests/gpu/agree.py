@@ -36,7 +36,7 @@ from parity.problems import VARIANTS, random_problem
 KINDS = [(v, s) for v in VARIANTS for s in ("none", "dimacs", "durations")]  # every set of rules, every distance
 RECIPES = [
     Recipe(
-        rule="string", sorted_orders=True, all_routes=True, blink=0.05, tails=20, serve_bonus=0.3, weigh_missing=True
+        rule="string", sorted_orders=True, all_routes=True, blink=0.05, tails=20, serve_bonus=0.3, weigh_unserved=True
     ),
     Recipe(rule="related", removals=15, orders=5),
     Recipe(rule="random", removals=9, orders=2, all_routes=True, blink=0.3, open_route=0.2, serve_bonus=2.0),

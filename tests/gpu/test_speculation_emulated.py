@@ -21,7 +21,7 @@ pytestmark = pytest.mark.emulator
 
 RECIPE = Recipe(
     rule="string", string_average=4.0, sorted_orders=True, all_routes=True, blink=0.01, tails=20, tails_share=0.5,
-    serve_bonus=0.5, weigh_missing=True,
+    serve_bonus=0.5, weigh_unserved=True,
 )  # fmt: skip
 
 

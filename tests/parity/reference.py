@@ -277,7 +277,7 @@ class Chain:
         for k, temperature in enumerate(temperatures):
             step_key = key_of(key, k)
             self.bonus = min(DEAR, int(min(f32(recipe.serve_bonus) * temperature, float(DEAR))))
-            self.unit_bonus = self.numbers.missing // max(1, self.numbers.capacity) if recipe.weigh_missing else 0
+            self.unit_bonus = self.numbers.missing // max(1, self.numbers.capacity) if recipe.weigh_unserved else 0
             if recipe.tails and key_of(step_key, MASK64 - 2) >> 32 < chance(recipe.tails_share):
                 random = Random(key_of(step_key, MASK64 - 1))
                 margin = temperature * minus_log(random.bits() >> 8)

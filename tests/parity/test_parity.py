@@ -107,7 +107,7 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
             open_route=[0.5, 0.0, 1.0][seed % 3],
             open_cheaper=[0.0, 1.0, 0.5, 0.0, 0.0, 0.5][seed],
             serve_bonus=[0.0, 0.7, 0.0, 0.2, 3.0, 0.0][seed],
-            weigh_missing=seed % 3 > 0,
+            weigh_unserved=seed % 3 > 0,
             tails=[0, 0, 20, 3, 7, 1][seed],
             tails_share=[1.0, 0.5][seed % 2],
             string_average=[10.0, 3.7][seed % 2],

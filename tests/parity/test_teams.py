@@ -32,7 +32,7 @@ RECIPES = [
         blink=0.3,
         open_route=0.2,
         serve_bonus=0.4,
-        weigh_missing=True,
+        weigh_unserved=True,
     ),
     Recipe(rule="string", orders=3, sorted_orders=True, string_depth=0.6, tails=20),
     Recipe(rule="related", removals=12, orders=3, tails=7, open_cheaper=0.5),

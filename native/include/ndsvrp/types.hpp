@@ -104,7 +104,7 @@ NDS_STRUCT(Instance, NDS_INSTANCE)
   FIELD(Chance, tails_share)   \
   FIELD(i32, serve_all)        \
   FIELD(float, serve_bonus)    \
-  FIELD(i32, weigh_missing)    \
+  FIELD(i32, weigh_unserved)   \
   FIELD(i32, regions)
 NDS_STRUCT(Recipe, NDS_RECIPE)
 

@@ -32,7 +32,7 @@ class Recipe:
     tails: int = 0
     tails_share: float = 1.0
     serve_bonus: float = 0.0
-    weigh_missing: bool = False
+    weigh_unserved: bool = False
     serve_all: bool = False  #: insert optional customers as if they were required
     regions: int = 1  #: `improve` splits each solution into so many parts, makes K steps in each, and merges them
     string_average: float = 10.0

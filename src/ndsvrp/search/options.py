@@ -43,7 +43,7 @@ class Options(TypedDict, total=False):
     tails: int
     tails_share: float
     serve_bonus: float
-    weigh_missing: bool
+    weigh_unserved: bool
     start_served: bool
     start_savings: bool
     start_rounds: int

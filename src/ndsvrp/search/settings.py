@@ -71,7 +71,7 @@ class Settings:
     serve_bonus: float = documented(
         0.0, "Bonus for each optional customer that is served, times the temperature; costs are without it."
     )
-    weigh_missing: bool = documented(
+    weigh_unserved: bool = documented(
         False,
         "Where vehicles are too few for all required customers, rather leave those of small demand unserved, which "
         "fit sooner.",
@@ -187,7 +187,7 @@ def hybrid(problem: Problem) -> Settings:
     settings = replace(
         sisr(), **TAILS, open_cheaper=0.5 if has_long_windows(problem) else 0.0, start_served=problem.has_prizes,
         serve_bonus=SERVE_BONUS if problem.has_prizes and has_long_windows(problem) else 0.0,
-        free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, weigh_missing=problem.vehicles is not None,
+        free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, weigh_unserved=problem.vehicles is not None,
         chains=regions if regions > 1 else chains, regions=regions,
     )  # fmt: skip
     if problem.customers < LARGE:

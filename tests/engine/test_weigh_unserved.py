@@ -17,12 +17,12 @@ def test_the_larger_customer_is_served(weigh: bool, served: int) -> None:
         demand=np.array([0.0, 1.0, 2.0]), capacity=2.0, vehicles=1,
         coordinates=np.array([(0.0, 0.0), (1.0, 0.0), (2.0, 0.0)]),
     )  # fmt: skip
-    recipe = Recipe(rule="random", removals=2, all_routes=True, weigh_missing=weigh)
+    recipe = Recipe(rule="random", removals=2, all_routes=True, weigh_unserved=weigh)
     engine = CpuEngine()
     state = engine.start([problem], [0], Solution([[1]]))
     engine.improve(state, recipe, None, np.zeros((1, 20)), 1, 1)
     assert engine.export(state, 0, best=False).routes == ((served,),)
-    # Costs are without the weight: both miss one customer, so the shorter solution stays the best one.
+    # Costs are without the weight: both leave one customer unserved, so the shorter solution stays the best one.
     assert engine.export(state, 0).routes == ((1,),)
     stats = state.stats()
     assert stats.costs[0] - stats.best_costs[0] == pytest.approx(2.0 * (served - 1))
@@ -43,13 +43,13 @@ def full_vehicles(vehicles: int = 20) -> Problem:
 def test_full_vehicles_are_filled() -> None:
     problem, how = full_vehicles(), {"iterations": 20, "seed": 1, "solver": "hybrid", "device": "cpu", "threads": 1}
     with pytest.raises(NoSolutionError, match="20 vehicles leave"):
-        solve(problem, weigh_missing=False, **how)
+        solve(problem, weigh_unserved=False, **how)
     result = solve(problem, **how)
     assert [route.load for route in result.schedule] == [100] * 20
 
 
 def test_hybrid_does_so_within_a_limited_fleet() -> None:
     problem = generate("cvrp", 100, seed=1)[0]
-    assert hybrid(problem.replace(vehicles=20)).weigh_missing
-    assert not hybrid(problem).weigh_missing
-    assert not sisr().weigh_missing
+    assert hybrid(problem.replace(vehicles=20)).weigh_unserved
+    assert not hybrid(problem).weigh_unserved
+    assert not sisr().weigh_unserved
