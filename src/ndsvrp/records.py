@@ -56,7 +56,8 @@ def _require_allowed(name: str, value: Any, choice: tuple[Any, ...]) -> None:
         if value not in choice:
             raise NdsError(f"{name} must be one of {', '.join(filter(None, choice))}, got '{value}'")
     elif not choice[0] <= value <= choice[1]:
-        raise NdsError(f"{name} must be between {choice[0]:.9g} and {choice[1]:.9g}, got {value}")
+        least, most = (str(bound) if isinstance(bound, int) else f"{bound:g}" for bound in choice)
+        raise NdsError(f"{name} must be between {least} and {most}, got {value}")
 
 
 def require_whole(name: str, value: Any) -> None:

@@ -115,7 +115,7 @@ def test_card_of_today() -> None:
         ({"inputs": ("x", "charm")}, f"inputs: unknown 'charm' (known: {', '.join(FIRST_INPUTS)})"),
         ({"sizes": (0,)}, "sizes must be at least 1, got 0"),
         ({"sizes": (2.5,)}, "sizes must be a whole number, got 2.5"),
-        ({"instances": -1}, "instances must be between 0 and 4.61169e+18, got -1"),
+        ({"instances": -1}, "instances must be between 0 and 4611686018427387904, got -1"),
         ({"seconds": "1"}, "seconds must be a number, got '1'"),
         ({"seconds": float("nan")}, "seconds must be between 0 and 1e+18, got nan"),
         ({"commit": None}, "commit must be text, got None"),
@@ -124,7 +124,10 @@ def test_card_of_today() -> None:
         ({"lineage": "all"}, "lineage must be a list, got 'all'"),
         ({"lineage": ["all"]}, "lineage must be a list of tables, got 'all'"),
         ({"lineage": [{"model": "all"}]}, "lineage: device is missing"),
-        ({"lineage": [vars(Ancestor(model="all")) | {"steps": -1}]}, "steps must be between 0 and 4.61169e+18, got -1"),
+        (
+            {"lineage": [vars(Ancestor(model="all")) | {"steps": -1}]},
+            "steps must be between 0 and 4611686018427387904, got -1",
+        ),
     ],
 )
 def test_card_is_checked(change: dict[str, Any], message: str) -> None:
