@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,3 +54,19 @@ def test_the_routes_of_steps_in_sequence(heat: float) -> None:
         assert after(cuda, steps, heat) == after(CpuEngine(), steps, heat)
     macros = {dict(m)["NDS_SPECULATES"] for name, m, _ in cuda.device.launched if name == "improve_chains"}  # type: ignore[attr-defined]
     assert "1" in macros
+
+
+def test_the_routes_where_vehicles_are_too_few() -> None:
+    """Required customers stay unserved. Their weights decide which."""
+    problem = random_problem(7, "cvrp", "none", customers=25, vehicles=3)
+    heat = np.full((2, 3 * SPECULATED - 1), 0.02 * problem.side())
+
+    def found(engine: Any, recipe: Recipe) -> list[Any]:
+        state = start(engine, [problem], [0, 0], 1, rounds=2)
+        engine.improve(state, recipe, None, heat, 1, 1)
+        assert np.all(state.stats().missing > 0)
+        return agree.everything(engine, state)
+
+    cuda = CudaEngine(device=EmulatedDevice())  # type: ignore[arg-type]
+    assert found(cuda, RECIPE) == found(CpuEngine(), RECIPE)
+    assert found(CpuEngine(), RECIPE) != found(CpuEngine(), replace(RECIPE, weigh_unserved=False))
