@@ -222,6 +222,7 @@ class Chains {
   // Set all chains to routes by savings, as far as `seconds` allow.
   void construct(i32 threads, std::optional<double> seconds) {
     nb::gil_scoped_release release;
+    const std::scoped_lock lock(in_use_);
     const Alarm alarm(seconds, stop_);
     std::vector<std::vector<i32>> tours(instances_.size());
     pool_.run(threads, i32(tours.size()), [&](i32, i32 i) { tours[i] = savings(instances_[i]->in, &stop_); });
@@ -235,6 +236,7 @@ class Chains {
   i64 improve(const Recipe& recipe, std::optional<In<i32>> given, In<double> temperature, i32 from, i32 to, u64 seed,
               u64 iteration, i32 threads, std::optional<double> seconds) {
     nb::gil_scoped_release release;
+    const std::scoped_lock lock(in_use_);
     std::atomic<i64> steps_made{0};
     const Alarm alarm(seconds, stop_);
     const i32 steps = i32(temperature.shape(1));
@@ -251,6 +253,7 @@ class Chains {
   // Split the solution of each chain into parts: chains i * regions … of `parts` are those of chain i.
   void split(Chains& parts, u64 seed, u64 iteration, i32 threads) {
     nb::gil_scoped_release release;
+    const std::scoped_lock lock(in_use_, parts.in_use_);
     const i32 regions = parts.size() / size();
     for (auto& data : chains_) {
       if (data.chain.best_is_current) save_best(data.chain, Alone<OneLane>{OneLane{nullptr}});
@@ -277,6 +280,7 @@ class Chains {
   // Make the solution of each chain from its parts again, and the best one from their best.
   void merge(Chains& parts, i32 threads) {
     nb::gil_scoped_release release;
+    const std::scoped_lock lock(in_use_, parts.in_use_);
     const i32 regions = parts.size() / size();
     const auto sum = [&](i32 whole, i32 count) {
       const auto part = [&](i32 i) { return parts.chains_[whole * regions + i].totals(); };
@@ -297,6 +301,7 @@ class Chains {
     std::vector<i64> deltas(size_t(size()) * rollouts);
     {
       nb::gil_scoped_release release;
+      const std::scoped_lock lock(in_use_);
       const auto removed = [&](i32 i) { return given ? given->data() + i64(i) * rollouts * recipe.removals : nullptr; };
       run(threads, size() * rollouts, [&](Workspace* work, i32 task) {
         const i32 i = task / rollouts, k = task % rollouts;
@@ -322,6 +327,7 @@ class Chains {
   // reach: (chains,) in ticks. All chains choose before any is replaced.
   void exchange(In<double> reach, u64 seed, u64 iteration) {
     nb::gil_scoped_release release;
+    const std::scoped_lock lock(in_use_);
     std::vector<i64> costs;
     for (const auto& data : chains_) costs.push_back(data.chain.current.cost);
     const ChainCosts field{costs.data(), 1, problem_of_.data(), size()};
@@ -413,7 +419,8 @@ class Chains {
   std::vector<i64> numbers_;     // of the chains, by which random numbers are drawn
   i32 largest_ = 0;
   volatile i32 stop_ = 0;
-  Pool pool_;  // the last member: its threads end before what they use
+  std::mutex in_use_;  // Python threads may call at the same time: one after another
+  Pool pool_;          // the last member: its threads end before what they use
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ class Pool {
   // Run task(worker, i, from, to) for i in 0 … count-1 over from … to in parts, those of one i in sequence. Three tasks
   // in parts keep two threads busy, where whole ones would leave one idle half of the time.
   void run_in_parts(i32 threads, i32 count, i32 from, i32 to, const std::function<void(i32, i32, i32, i32)>& task) {
+    if (count == 0) return;
     threads = std::min(threads, count);
     const i32 parts = std::max(1, std::min(threads / std::gcd(threads, count), to - from));
     std::vector<std::atomic<i32>> done(count);
@@ -66,7 +67,7 @@ class Pool {
     round_.notify_all();
   }
 
-  void work(i32 worker) {
+  void work(i32 worker) noexcept {  // others may still use the task when it throws
     for (i32 i = next_++; i < count_; i = next_++) (*task_)(worker, i);
   }
 
@@ -91,10 +92,12 @@ class Pool {
     }
   }
 
-  // A process that was forked has no threads but the one that forked it: none of these can be joined.
+  // A process that was forked has no threads but the one that forked it. The others can neither be joined nor detached:
+  // their handles may be those of new threads by now. So they are kept, for as long as the process runs.
   bool is_inherited() const { return !threads_.empty() && process_ != getpid(); }
   void abandon() {
-    for (std::thread& thread : threads_) thread.detach();
+    static auto* const kept = new std::vector<std::vector<std::thread>>;
+    kept->push_back(std::move(threads_));
     threads_.clear();
   }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from typing import Any
 
@@ -264,35 +262,6 @@ def test_a_deadline_in_the_past_makes_no_step() -> None:
     state = engine.start([problem], [0])
     engine.improve(state, RELATED, None, np.zeros((1, 9)), 1, 1, deadline=time.perf_counter() - 1)
     assert state.stats().made == 0
-
-
-FORKED = """
-import os
-import numpy as np
-from ndsvrp import generate
-from ndsvrp.engine.base import Recipe
-from ndsvrp.engine.cpu import CpuEngine
-
-engine = CpuEngine(threads=2)
-state = engine.start(generate("cvrp", 50, seed=1), np.zeros(3, np.int32))
-def improve(iteration):
-    engine.improve(state, Recipe(rule="related"), None, np.full((3, 100), 0.01), 1, iteration)
-improve(1)
-child = os.fork()
-improve(2)
-print(state.stats().costs.tolist(), flush=True)
-del state
-if child:
-    assert os.waitpid(child, 0)[1] == 0
-"""
-
-
-def test_a_forked_process_has_threads_of_its_own() -> None:
-    """The child has none of the threads that wait for work in the parent, and waits for none."""
-    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 0, ran.stderr
-    first, second = ran.stdout.splitlines()
-    assert first == second
 
 
 @pytest.mark.parametrize(("variant", "source"), [("cvrp", "none"), ("vrptw", "dimacs"), ("pcvrptw", "asymmetric")])
