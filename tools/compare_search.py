@@ -231,16 +231,18 @@ def report(rows: list[dict[str, Any]], names: list[str]) -> None:
         change = 100 * (row["cost"] / base["cost"] - 1), row["routes"], speed
         table[family, name].append(change)
         table["all", name].append(change)
-    families = list(dict.fromkeys(family for family, _ in table if family != "all"))
+    families = list(dict.fromkeys(row["family"] for row in rows))
     for family in (*families, "all"):
         cells = []
         for name in names:
+            lost = f"{failed[family, name]} failed" if failed[family, name] else ""
             if not table[family, name]:
+                cells.append(f"{name} – ({lost or 'no pairs'})")
                 continue
             change, routes, speed = np.array(table[family, name]).T
             error = change.std(ddof=1) / np.sqrt(len(change)) if len(change) > 1 else 0.0
-            lost = f", {failed[family, name]} failed" if failed[family, name] else ""
-            cells.append(f"{name} {change.mean():+.3f}±{error:.3f} ({routes.mean():.1f} r, {speed.mean():.2f}x{lost})")
+            facts = ", ".join(filter(None, (f"{routes.mean():.1f} r", f"{speed.mean():.2f}x", lost)))
+            cells.append(f"{name} {change.mean():+.3f}±{error:.3f} ({facts})")
         print(f"{family:12s} " + " | ".join(cells))
 
 

@@ -52,7 +52,9 @@ class Model:
     may be left out. Customers are numbered from 1 in the order in which they are added.
     """
 
-    __slots__ = ("_customers", "_depot", "_fleet", "_matrices", "clock_times", "metric", "name")  # no other is set
+    __slots__ = (  # no other attribute can be set
+        "__weakref__", "_customers", "_depot", "_fleet", "_matrices", "clock_times", "metric", "name"
+    )  # fmt: skip
 
     def __init__(
         self,

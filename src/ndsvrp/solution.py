@@ -21,6 +21,8 @@ class Solution:
     routes: tuple[Route, ...]
 
     def __init__(self, routes: Iterable[Iterable[SupportsIndex]]) -> None:
+        if isinstance(routes, str):
+            raise NdsError(NOT_ROUTES)
         try:
             plain = tuple(tuple(map(_number, route)) for route in routes)
         except TypeError:
@@ -40,7 +42,7 @@ def require_solution(what: str, value: Any) -> None:
         return
     hint = "ndsvrp.Solution(routes) makes one"
     if isinstance(value, str | os.PathLike):
-        hint = "ndsvrp.read_solution(file) reads one"
+        hint = "ndsvrp.read_solution(file)[0] reads one"
     elif hasattr(value, "solution"):
         hint = "its attribute solution is one"
     elif isinstance(value, tuple) and value and isinstance(value[0], Solution):

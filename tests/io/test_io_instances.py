@@ -136,6 +136,15 @@ def test_unknown_section_is_refused_unless_it_is_ignored(tmp_path, name):
         assert read_set(path, ignore_fields=[name])[0].customers == 4
 
 
+def test_a_section_with_the_name_of_a_field_can_be_ignored(tmp_path):
+    section = "VEHICLES_MAX_DURATION_SECTION"  # limits that differ; the field limits all
+    path = put(tmp_path, TOY.replace("DEPOT_SECTION", f"{section}\n1 7\nDEPOT_SECTION"))
+    with pytest.raises(InstanceError, match=f"{section}: .*--ignore-field {section} ignores it"):
+        read(path)
+    with pytest.warns(NdsWarning, match=f"{section}: ignored, as asked"):
+        assert read(path, ignore_fields=[section]).customers == 4
+
+
 def test_what_is_read_cannot_be_ignored(tmp_path):
     with pytest.raises(InstanceError, match="CAPACITY: is a field that is read, it cannot be ignored"):
         read(put(tmp_path, TOY), ignore_fields=["capacity"])

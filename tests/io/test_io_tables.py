@@ -111,6 +111,16 @@ def test_tabs_with_decimal_commas(tmp_path):
             "x,y,max_distance\n0,0,0\n",
             ":1: 'max_distance': limits all routes (--max-distance states it, --ignore-field max_distance ignores it)",
         ),
+        (
+            "x,y,route_duration\n0,0,0\n",
+            ":1: 'route_duration': limits all routes (--max-duration states it, "
+            "--ignore-field route_duration ignores it)",
+        ),
+        (
+            "x,y,distance_limit\n0,0,0\n",
+            ":1: 'distance_limit': limits all routes (--max-distance states it, "
+            "--ignore-field distance_limit ignores it)",
+        ),
         ("x,y\n0,0\n", ":1: needs a depot, the first row, and at least one customer"),
         ("x,y\n0,0\n1,1,1\n", ":3: 3 values, expected 2"),
         ("x,y\n0,0\n1,one\n", ":3: y: 'one' is not a number"),

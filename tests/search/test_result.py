@@ -142,6 +142,14 @@ def test_other_names_of_attributes() -> None:
         assert str(caught.value) == f"'Result' has no '{name}'{words}"
 
 
+def test_errors_in_properties_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An AttributeError inside a property is not taken for a name that there is not."""
+    result = result_of(town(), (1, 2))
+    monkeypatch.setattr("ndsvrp.search.result.schedule", lambda *_: None.nodes)  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'nodes'"):
+        _ = result.schedule
+
+
 def test_save_goes_by_the_ending(tmp_path: Any) -> None:
     result = result_of(town(), (1, 2))
     for name in ("a.sol", "a.json", "a.geojson", "a.csv", "a.html"):
@@ -153,10 +161,14 @@ def test_save_goes_by_the_ending(tmp_path: Any) -> None:
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
     with pytest.raises(ndsvrp.NdsError, match=r"a\.PNG: '\.png' is a picture: --plot, or result\.plot"):
         result.save(tmp_path / "a.PNG")
-    with pytest.raises(ndsvrp.NdsError, match=r"a\.xlsx: '\.xlsx' is a workbook, which can open \.csv; a result is"):
+    with pytest.raises(
+        ndsvrp.NdsError, match=r"a\.xlsx: '\.xlsx' is a workbook; spreadsheet programs open \.csv; a result is"
+    ):
         result.save(tmp_path / "a.xlsx")
     with pytest.raises(ndsvrp.NdsError, match=r"a\.png: a page is written as \.html, not as '\.png'"):
         result.report(tmp_path / "a.png")
+    result.report(tmp_path / "run-0.5")  # no ending of another format
+    assert (tmp_path / "run-0.5").read_text().startswith("<!DOCTYPE html>")
     assert not any((tmp_path / name).exists() for name in ("a.PNG", "a.png", "a.xlsx"))
 
 

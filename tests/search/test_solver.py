@@ -99,6 +99,8 @@ def test_the_plan_is_in_the_result() -> None:
 def test_unknown_limits_are_refused() -> None:
     with pytest.raises(NdsError, match=r"unknown limit 'seconds' \(known: time, iterations, patience, target\)"):
         Solver().solve(generate("cvrp", 5)[0], seconds=1)  # type: ignore[call-arg]
+    with pytest.raises(NdsError, match=r"unknown limit 'time_limit' \(time takes it, in seconds; known: time, "):
+        Solver().solve(generate("cvrp", 5)[0], time_limit=1)  # type: ignore[call-arg]
 
 
 def test_a_request_or_options() -> None:

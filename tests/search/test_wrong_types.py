@@ -29,7 +29,7 @@ def problem() -> ndsvrp.Problem:
         ({"threads": 1.5}, "threads must be a whole number, got 1.5"),
         ({"threads": 0}, "threads must be at least 1, got 0"),
         ({"init": [[1, 2]]}, "init must be a Solution, got list (ndsvrp.Solution(routes) makes one)"),
-        ({"init": "a.sol"}, "init must be a Solution, got str (ndsvrp.read_solution(file) reads one)"),
+        ({"init": "a.sol"}, "init must be a Solution, got str (ndsvrp.read_solution(file)[0] reads one)"),
         ({"callback": 3}, "callback must be a function of a Progress, got int"),
         ({"model": 3}, "a ruin or model is a name, a path or a function, got 3"),
         ({"model": ["x"]}, "a ruin or model is a name, a path or a function, got ['x']"),
@@ -81,7 +81,8 @@ def test_something_else_than_a_solution(problem: ndsvrp.Problem) -> None:
     assert said(ndsvrp.solve, problem, iterations=1, init=pair) == f"init must be a Solution, got tuple {words}"
     words = "a solution has the numbers of customers; problem.solution(routes) takes their names"
     assert said(ndsvrp.Solution, [["bakery", "school"]]) == words
-    assert said(ndsvrp.Solution, [1, 2]) == "a solution is a list of routes, a route a list of customer numbers"
+    for routes in ([1, 2], "1 2"):
+        assert said(ndsvrp.Solution, routes) == "a solution is a list of routes, a route a list of customer numbers"
 
 
 def test_unknown_keywords(problem: ndsvrp.Problem) -> None:

@@ -22,7 +22,7 @@ OTHERS = {
     **dict.fromkeys(PICTURES, "a picture: --plot, or result.plot in Python"),
     ".vrp": "an instance",
     ".npz": "a set of instances",
-    ".xlsx": "a workbook, which can open .csv",
+    ".xlsx": "a workbook; spreadsheet programs open .csv",
 }
 """Endings that would be wrong for the text of a solution, and what they stand for."""
 
@@ -35,9 +35,9 @@ def check_ending(path: PathLike) -> None:
 
 
 def check_page(path: PathLike) -> None:
-    """Raise unless the ending is that of a page, or missing."""
+    """Raise for an ending of something else than a page."""
     check_name(path)
-    if (suffix := Path(path).suffix.lower()) not in ("", *PAGES):
+    if (suffix := Path(path).suffix.lower()) in {*FILES, *OTHERS} - {*PAGES}:
         raise InstanceError(f"a page is written as .html, not as '{suffix}'", file=str(path))
 
 

@@ -42,6 +42,12 @@ MAY_MEAN = {
     **dict.fromkeys(("profit", "reward", "revenue", "penalty"), "prize"),
 }
 """Our columns, by words in the names of others that may be meant for them; the first one counts."""
+LIMITING = {
+    "max",
+    "maximum",
+    "limit",
+    "route",
+}  # with `distance` or `duration` in the name of a column: a limit on routes
 MOST_ROWS = 200_000
 MOST_COLUMNS = 1000
 
@@ -155,10 +161,11 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
             if meaning := unsupported(theirs):
                 hint = f"--ignore-field {quote(theirs)} ignores it"
                 raise InstanceError(f"is not supported ({meaning}; {hint})", field=shown(word), line=line)
-            if theirs in FLEET and theirs.startswith("max_"):
-                hint = f"--{theirs.replace('_', '-')} states it, --ignore-field {quote(theirs)} ignores it"
-                raise InstanceError(f"limits all routes ({hint})", field=shown(word), line=line)
             parts = theirs.split("_")
+            limited = next((what for what in ("distance", "duration") if what in parts), None)
+            if limited and not LIMITING.isdisjoint(parts):
+                hint = f"--max-{limited} states it, --ignore-field {quote(theirs)} ignores it"
+                raise InstanceError(f"limits all routes ({hint})", field=shown(word), line=line)
             if meant := next((column for part, column in MAY_MEAN.items() if part in parts), None):
                 hint = f"--column {quote(f'{meant}={theirs}')} reads it, --ignore-field {quote(theirs)} ignores it"
                 raise InstanceError(f"may be meant for '{meant}' ({hint})", field=shown(word), line=line)

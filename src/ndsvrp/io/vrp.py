@@ -124,8 +124,9 @@ def _header(file_outline: Outline, field: Field) -> str | None:
 
 
 def _ignored(names: Iterable[str]) -> set[str]:
-    ignored = {plain_name(name).removesuffix("_SECTION") for name in names}
-    if read := sorted(ignored & (HEADERS | SECTIONS)):
+    plain = {plain_name(name) for name in names}
+    ignored = {name.removesuffix("_SECTION") for name in plain}
+    if read := sorted(ignored & SECTIONS | plain & HEADERS):
         raise InstanceError("is a field that is read, it cannot be ignored", field=read[0])
     return ignored
 

@@ -113,6 +113,8 @@ class Result:
 
         def __getattr__(self, name: str) -> Any:
             """Refuse a name that there is not, and say where it is."""
+            if hasattr(type(self), name):  # a property, whose own AttributeError led here
+                return object.__getattribute__(self, name)
             hint = f"; {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
             raise AttributeError(f"'Result' has no '{name}'{hint}", name=name, obj=self)
 

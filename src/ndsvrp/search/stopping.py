@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from ndsvrp.errors import NdsError
 from ndsvrp.records import require_number, require_whole
+from ndsvrp.scope import keyword_hint
 from ndsvrp.search.result import Progress
 
 
@@ -59,7 +60,9 @@ class Budget:
     def of(cls, limits: Limits, problems: int = 1) -> Budget:
         """Return the budget of so many problems searched together: the time limit is for each of them."""
         if unknown := [name for name in limits if name not in Limits.__annotations__]:
-            raise NdsError(f"unknown limit '{unknown[0]}' (known: {', '.join(Limits.__annotations__)})")
+            known = list(Limits.__annotations__)
+            hint = keyword_hint(unknown[0], known)
+            raise NdsError(f"unknown limit '{unknown[0]}' ({hint}known: {', '.join(known)})")
         budget = cls(limits.get("time"), limits.get("iterations"), limits.get("patience"), limits.get("target"))
         if budget.seconds is not None:
             budget.seconds *= problems
