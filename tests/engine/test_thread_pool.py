@@ -29,7 +29,7 @@ def begin(engine: CpuEngine, chains: int = 3) -> Any:
 
 FORKED = """
 import os, threading
-from engine.test_pool import CpuEngine, begin, improve
+from engine.test_thread_pool import CpuEngine, begin, improve
 
 engine = CpuEngine(threads=2)
 state = begin(engine)
