@@ -1,4 +1,4 @@
-// Owners of the memory of the core's plain structs, and threads.
+// Owners of the memory of the core's plain structs, and the alarm of time limits.
 #pragma once
 #include <chrono>
 #include <condition_variable>
