@@ -37,14 +37,19 @@ def check_ending(path: PathLike) -> None:
 def check_page(path: PathLike) -> None:
     """Raise for an ending of something else than a page."""
     check_name(path)
-    if (suffix := Path(path).suffix.lower()) in {*FILES, *OTHERS} - {*PAGES}:
-        raise InstanceError(f"a page is written as .html, not as '{suffix}'", file=str(path))
+    _refuse_others(path, PAGES, "a page is written as .html")
 
 
 def check_json(path: PathLike) -> None:
     """Raise for an ending of something else than JSON."""
-    if (suffix := Path(path).suffix.lower()) in {*FILES, *OTHERS} - {".json"}:
-        raise InstanceError(f"JSON is written as .json, not as '{suffix}'", file=str(path))
+    _refuse_others(path, (".json",), "JSON is written as .json")
+
+
+def _refuse_others(path: PathLike, own: tuple[str, ...], how: str) -> None:
+    """Raise for a known ending that is not one of these."""
+    suffix = Path(path).suffix.lower()
+    if suffix in {*FILES, *OTHERS}.difference(own):
+        raise InstanceError(f"{how}, not as '{suffix}'", file=str(path))
 
 
 def save(path: PathLike, result: Result) -> None:

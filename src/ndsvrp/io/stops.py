@@ -42,12 +42,8 @@ MAY_MEAN = {
     **dict.fromkeys(("profit", "reward", "revenue", "penalty"), "prize"),
 }
 """Our columns, by words in the names of others that may be meant for them; the first one counts."""
-LIMITING = {
-    "max",
-    "maximum",
-    "limit",
-    "route",
-}  # with `distance` or `duration` in the name of a column: a limit on routes
+LIMITING = {"max", "maximum", "limit", "route"}
+"""Words which, beside `distance` or `duration` in the name of a column, say that it limits routes."""
 MOST_ROWS = 200_000
 MOST_COLUMNS = 1000
 
