@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 
 from ndsvrp import Problem, read, solve
-from ndsvrp.bench.best_known import best_known
+from ndsvrp.best_known import best_known
 from ndsvrp.io.environment import environment
 
 PER_CUSTOMER = 3e5  # iterations: 3e7 for 100 customers, 3e8 for 1000

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ndsvrp.bench.best_known import best_known
 from ndsvrp.bench.instances import Case
 from ndsvrp.bench.solvers import Answer, OwnSolver, find_solver
+from ndsvrp.best_known import best_known
 from ndsvrp.check import check
 from ndsvrp.errors import NoSolutionError
 from ndsvrp.io.environment import peak_mib

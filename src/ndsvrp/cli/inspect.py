@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ndsvrp.bench.best_known import best_known
+from ndsvrp.best_known import best_known
 from ndsvrp.check import check
 from ndsvrp.cli.formatting import cost_of, headline, metric_reason, print_facts, say
 from ndsvrp.cli.options import (

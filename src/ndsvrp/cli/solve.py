@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import numpy as np
 import typer
 
-from ndsvrp.bench.best_known import best_known
+from ndsvrp.best_known import best_known
 from ndsvrp.cli.formatting import console, cost_of, headline, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import (

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ndsvrp.bench.best_known import best_known
 from ndsvrp.bench.instances import Case
 from ndsvrp.bench.rows import Row
 from ndsvrp.bench.run import run
 from ndsvrp.bench.solvers import DEFAULT, OwnSolver
 from ndsvrp.bench.worker import thin
+from ndsvrp.best_known import best_known
 from ndsvrp.errors import NoSolutionError
 from ndsvrp.experiments.context import SEED, Context
 from ndsvrp.experiments.ruins import ShuffledPolicy, StringSets

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndsvrp.best_known import best_known
 from ndsvrp.io.environment import environment
 from ndsvrp.io.files import PathLike, write_atomic
 
@@ -31,8 +32,6 @@ def json_bytes(value: Any, indent: int | None = None) -> bytes:
 
 def describe(result: Result) -> dict[str, Any]:
     """Return the table that `write_result` writes."""
-    from ndsvrp.bench.best_known import best_known  # imports what reads files of the package
-
     problem, report, known = result.problem, result.report, best_known(result.problem)
     return {
         "problem": {"name": problem.name, "customers": problem.customers, "metric": str(problem.metric)},

@@ -6,7 +6,7 @@ import base64
 import math
 from typing import TYPE_CHECKING
 
-from ndsvrp.bench.best_known import BestKnown, best_known
+from ndsvrp.best_known import BestKnown, best_known
 from ndsvrp.clock import time_text
 from ndsvrp.metric import Floats
 from ndsvrp.plot import plot_trace

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
-from ndsvrp.bench.best_known import best_known
+from ndsvrp.best_known import best_known
 from ndsvrp.errors import NdsError
 from ndsvrp.search.planning import plan
 from ndsvrp.search.result import Result

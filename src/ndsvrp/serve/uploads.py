@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ndsvrp.bench.best_known import best_known
+from ndsvrp.best_known import best_known
 from ndsvrp.errors import collected_warnings
 from ndsvrp.io.reader import read_content
 from ndsvrp.problem import Problem

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ndsvrp.bench.best_known import best_known
+from ndsvrp.best_known import best_known
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 
