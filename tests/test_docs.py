@@ -89,6 +89,24 @@ def test_the_reference_has_every_public_name() -> None:
     assert sorted(re.findall(r"^::: ndsvrp(?:\.\w+)*\.(\w+)$", text, re.MULTILINE)) == sorted(ndsvrp.__all__)
 
 
+def test_the_reference_shows_the_comments_of_fields() -> None:
+    griffe = pytest.importorskip("griffe")
+    extension = "tools/site_comments.py"
+    assert f"extensions: [{extension}]" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    package = griffe.load(
+        "ndsvrp", search_paths=[ROOT / "src"], submodules=True, extensions=griffe.load_extensions(str(ROOT / extension))
+    )
+    texts = {
+        name: package[name].docstring.value
+        for name in ("problem.Problem.capacity", "metric.Metric.TRUNC", "solution.Route")
+    }
+    assert texts == {
+        "problem.Problem.capacity": "what a vehicle can carry",
+        "metric.Metric.TRUNC": "integer part",
+        "solution.Route": "customers (1 … N) in the order of visit; the depot at both ends is implied",
+    }
+
+
 def test_the_readme_names_every_page_of_the_site() -> None:
     readme, site = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "mkdocs.yml"))
     pages = [page.name for page in (ROOT / "docs").glob("*.md")]

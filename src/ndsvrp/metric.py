@@ -17,11 +17,11 @@ Floats = npt.NDArray[np.float64]
 class Metric(StrEnum):
     """How Euclidean lengths are rounded before the objective adds them up."""
 
-    NONE = "none"  # not rounded
-    ROUND = "round"  # nearest integer (X instances)
-    TRUNC = "trunc"  # integer part
-    DIMACS = "dimacs"  # truncated to one decimal (Solomon, Gehring-Homberger)
-    EXACT = "exact"  # rounded to three decimals
+    NONE = "none"  #: not rounded
+    ROUND = "round"  #: nearest integer (X instances)
+    TRUNC = "trunc"  #: integer part
+    DIMACS = "dimacs"  #: truncated to one decimal (Solomon, Gehring-Homberger)
+    EXACT = "exact"  #: rounded to three decimals
 
     @property
     def scale(self) -> int:
