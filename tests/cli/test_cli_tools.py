@@ -16,6 +16,7 @@ from ndsvrp.cli.formatting import cost_of, plain_number
 from ndsvrp.constraints.fleet import fewest_vehicles
 from ndsvrp.metric import Metric
 from ndsvrp.records import describe
+from ndsvrp.search.planning import Request
 from ndsvrp.search.settings import Settings
 from ndsvrp.text import number
 
@@ -329,6 +330,8 @@ def test_settings(nds):
 def test_settings_page_is_up_to_date(nds):
     page = nds("settings", "--markdown").stdout
     assert (ROOT / "docs/settings.md").read_text(encoding="utf-8") == page, "nds settings --markdown > docs/settings.md"
+    for name, _, _ in describe(Request):
+        assert f"| `{name}` |" in page
 
 
 def test_page_of_training_settings(nds):

@@ -11,10 +11,12 @@ from ndsvrp.cli.formatting import console
 from ndsvrp.problem import Problem
 from ndsvrp.records import describe
 from ndsvrp.search import settings
+from ndsvrp.search.planning import Request
 from ndsvrp.search.settings import Settings
 
 HEAD = ("setting", "nds", "sisr", "hybrid", "what it is")
 TRAINING_HEAD = ("field", "default", "what it is")
+OPTIONS_HEAD = ("option", "default", "what it is")
 
 
 def settings_command(
@@ -110,6 +112,12 @@ def page() -> str:
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
         "`--preset paper-text` and `--preset paper-code` also set `scope`, `start_rounds` and `temperature_scale`:",
         "[paper.md](paper.md).",
+        "",
+        "## Options",
+        "",
+        "Arguments of `ndsvrp.solve` and `ndsvrp.Solver`, and options of `nds solve` (`--solver`, …):",
+        "",
+        *_markdown(OPTIONS_HEAD, [(name, default or "–", text) for name, default, text in describe(Request)]),
     ]
     return "\n".join(lines) + "\n"
 

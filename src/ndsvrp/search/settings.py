@@ -21,13 +21,18 @@ TemperatureScale = Literal["side", "absolute"]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A configuration of augmented simulated annealing. SISRs, NDS and the hybrid of rules are three of them."""
+    """A configuration of augmented simulated annealing. SISRs, NDS and the hybrid of rules are three of them.
+
+    docs/settings.md lists all fields with their values for each solver.
+    """
 
     ruin: RuinName = documented(
         "string", "How customers are chosen for removal: a rule by name, the learned policy, or your own function."
     )
     chains: int = documented(
-        8, "A: chains searched side by side, one per augmentation of the instance; on a GPU 128 by default."
+        8,
+        "A: chains searched side by side, one per augmentation of the instance; on a GPU 128 by default, 256 with "
+        "hybrid.",
     )
     regions: int = documented(
         1,

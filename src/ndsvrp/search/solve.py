@@ -33,12 +33,12 @@ def solve(
     Give at least one of `time` (seconds, start solutions included) and `iterations`: the search cools over it.
     `patience` (iterations without a better solution), `target` (a cost) and `stop` only end it earlier.
 
-    `options` are `solver`, `ruin`, `model`, `preset`, `device`, `threads` and `chains` (see `Request`), and fields of
-    `Settings`. `ruin` names a rule or is your own function. The ruin 'policy' uses `model`: the name of a shipped one,
-    a path, or one loaded before by `ndsvrp.models.load`; by default the shipped one for such problems. `time` excludes
-    loading the model, preparing a GPU, and converting the problem to the form of the engine (`Result.preparation`); it
-    includes export and check of the result. Your own function is never called before the clock starts, unless it is
-    `on_device`.
+    `options` are `solver`, `ruin`, `model`, `preset`, `device`, `threads` and `chains`, and fields of `Settings`:
+    docs/settings.md explains each. `ruin` names a rule or is your own function. The ruin 'policy' uses `model`: the
+    name of a shipped one, a path, or one loaded before by `ndsvrp.models.load`; by default the shipped one for such
+    problems. `time` excludes loading the model, preparing a GPU, and converting the problem to the form of the engine
+    (`Result.preparation`); it includes export and check of the result. Your own function is never called before the
+    clock starts, unless it is `on_device`.
 
     `init` is a solution to start from. Required customers that it does not serve are inserted at the cheapest
     positions before the clock starts; anything else that it violates is refused.

@@ -54,7 +54,7 @@ class Solver:
             for problem in problems:
                 print(solver.solve(problem, time=10).cost)
 
-    Options are fields of `Request` and of `Settings`; see `ndsvrp.solve`.
+    Options are those of `ndsvrp.solve`: docs/settings.md explains each.
     """
 
     def __init__(self, request: Request | None = None, **options: Unpack[Options]) -> None:
