@@ -45,9 +45,10 @@ def read(
     (`.json`), a set (`.npz`). Other endings, and standard input, are recognised by their content.
 
     `metric` says how lengths are rounded: a `Metric` value, or `auto`, which picks the convention of the file:
-    EUC_2D without windows `round`, with windows `dimacs`; Solomon text `dimacs`; an explicit matrix `round` if all
-    is whole, else `none`; others `none`. `problem.metric` is the chosen one. `index` (from 0) picks the instance
-    of a set or folder; one with a single instance does not need it.
+    EUC_2D with windows `dimacs`, with a limit on the duration of routes alone `none`, else `round`; Solomon text
+    `dimacs`; an explicit matrix `round` if all is whole, else `none`; others what they state, or `none`.
+    `problem.metric` is the chosen one. `index` (from 0) picks the instance of a set or folder; one with a single
+    instance does not need it.
 
     A file with an unknown field or section is refused, because it may state a constraint, unless `ignore_fields` names
     it. `columns` maps our names of columns to those of a table: `{"demand": "kg"}`. `capacity`, `vehicles`,
