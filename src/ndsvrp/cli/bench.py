@@ -194,11 +194,11 @@ def limits_command(
     customers: Annotated[int | None, option("N", "Only instances with so many customers.", min=1)] = None,
     out: RowFile = None,
 ) -> None:
-    """Measure how late searches end and the memory they take: every kind of problem, both solvers.
+    """Measure how late searches by hybrid and nds end, and the memory they take, on every variant.
 
-    A limit is kept if the search ends within 2 % or 0.1 s of it, whichever is larger. Converting the instance to the
+    A limit is kept if the search ends within 2% or 0.1 s of it, whichever is larger. Converting the instance to the
     form of the engine does not count, and is reported. By default: 0.05 s up to 1,000 customers, 1 s and 10 s up to
-    100,000, and matrices of up to 5,000 nodes. With --time or --customers alone, the other one is 10,000 or 1 s.
+    100,000, and matrices of up to 5,000 nodes. --time alone is for 10,000 customers, --customers alone for 1 s.
     """
     from ndsvrp.bench import limits
 

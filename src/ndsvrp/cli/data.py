@@ -43,7 +43,8 @@ def list_command() -> None:
 @app.command("make")
 def make_command(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME…", help="Sets that 'nds data list' shows as made; paper: all of them.")
+        list[str],
+        typer.Argument(metavar="NAME…", help="Sets that 'nds data list' shows as made; paper: the twelve test sets."),
     ],
     out: SetFile = None,
     instances: Annotated[int | None, option("N", "Only the first N instances.", min=1)] = None,
