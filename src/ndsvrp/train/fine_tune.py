@@ -1,4 +1,4 @@
-"""Fine-tuning: the configuration that adapts a model to your own instances, without a file."""
+"""Fine-tuning: the configuration that continues a model on your own instances, without a file."""
 
 from __future__ import annotations
 
