@@ -57,6 +57,12 @@ def test_named_files(page: Path) -> None:
     assert not unknown
 
 
+@pages
+def test_blocks_of_list_items_are_indented_by_four(page: Path) -> None:
+    """With fewer spaces the site ends the list there, and the next item is number 1 again."""
+    assert not re.findall(r"^ {1,3}(?:\||```).*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
