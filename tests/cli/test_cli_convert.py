@@ -140,6 +140,12 @@ def test_standard_streams(stops):
     assert (answer.exit_code, answer.stderr) == (2, "nds: -: standard input is empty\n")
 
 
+def test_results_of_a_set_on_standard_output_are_one_list(nds, data):
+    answer = nds("solve", data / "sets/pcvrp100.npz", "--iterations", 2, "--json", "-")
+    assert [result["problem"]["name"] for result in json.loads(answer.stdout)] == ["pcvrp100-0000", "pcvrp100-0001"]
+    assert "mean cost" in answer.stderr
+
+
 def test_solutions_by_the_ending(nds, stops):
     (stops / "geo.csv").write_text("name,lat,lon\nhub,52.5,13.4\na,52.6,13.5\n")
     for name in ("a.geojson", "a.csv"):

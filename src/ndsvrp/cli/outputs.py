@@ -11,7 +11,7 @@ from typing import Any
 from ndsvrp.cli.formatting import plain_number
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io import write_result, write_solution
-from ndsvrp.io.files import check_writable, exists, is_standard, write_atomic
+from ndsvrp.io.files import check_writable, exists, is_device, is_standard, write_atomic
 from ndsvrp.io.folders import instance_files, is_folder
 from ndsvrp.io.geojson import require_degrees
 from ndsvrp.io.result import describe, json_bytes
@@ -129,8 +129,13 @@ class Folder:
             table.writeheader()
             table.writerows(rows[i] for i in sorted(rows))
             write_atomic(self.folder / "summary.csv", buffer.getvalue().encode())
-        if self.json is not None:
-            write_atomic(self.json, json_bytes([describe(results[i]) for i in sorted(results)]))
+        if self.json is not None and not _is_stream(self.json):
+            _write_results(self.json, results)
+
+    def finish(self, results: Mapping[int, Result]) -> None:
+        """Write the results where nothing that was written can be replaced: once, when the searches are over."""
+        if self.json is not None and _is_stream(self.json):
+            _write_results(self.json, results)
 
 
 def summary_row(index: int | str, result: Result) -> dict[str, Any]:
@@ -147,6 +152,14 @@ def summary_row(index: int | str, result: Result) -> dict[str, Any]:
 def failed_row(index: int | str, unserved: int, seed: int) -> dict[str, Any]:
     """Return the line of an instance without a feasible solution."""
     return dict.fromkeys(SUMMARY) | {"instance": index, "unserved": unserved, "seed": seed, "stopped": "no solution"}
+
+
+def _is_stream(path: Path) -> bool:
+    return is_standard(path) or is_device(path)
+
+
+def _write_results(path: Path, results: Mapping[int, Result]) -> None:
+    write_atomic(path, json_bytes([describe(results[i]) for i in sorted(results)]))
 
 
 def _write_solution(path: Path, result: Result) -> None:

@@ -43,7 +43,8 @@ class SetOutput:
         say(cost if self._quiet else f"{folder.name(index)}  {brief}", error=self._piped)
 
     def finish(self, exit_code: int) -> None:
-        """Print the mean; exit with the code of an interrupt, or raise the first failure."""
+        """Print what is left; exit with the code of an interrupt, or raise the first failure."""
+        self._folder.finish(self._results)
         results = self._results.values()
         if results and not self._quiet:
             mean = number(fmean(result.cost for result in results))

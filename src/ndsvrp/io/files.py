@@ -83,7 +83,7 @@ def write_atomic(path: PathLike, data: bytes) -> None:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
             return
-        if _is_device(path):
+        if is_device(path):
             Path(path).write_bytes(data)
             return
         target = Path(os.path.realpath(path))
@@ -114,10 +114,10 @@ def check_writable(path: PathLike) -> None:
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise InstanceError("cannot be written (Is a directory)", file=str(path))
-        is_device = _is_device(path)
-        if not is_device and not target.parent.is_dir():
+        to_device = is_device(path)
+        if not to_device and not target.parent.is_dir():
             raise InstanceError("cannot be written (No such directory)", file=str(path))
-        places = [Path(path)] if is_device else [target.parent, *([target] if target.exists() else [])]
+        places = [Path(path)] if to_device else [target.parent, *([target] if target.exists() else [])]
     except (OSError, ValueError) as error:  # a name that is too long, or with a NUL
         raise refused("written", path, error) from None
     if not all(os.access(place, os.W_OK) for place in places):
@@ -175,7 +175,7 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _is_device(path: PathLike) -> bool:
+def is_device(path: PathLike) -> bool:
     """Return whether this is /dev/stdout or similar, which cannot be renamed over."""
     return Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir()
 
