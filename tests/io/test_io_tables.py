@@ -573,6 +573,12 @@ def test_standard_input_is_bounded(monkeypatch):
     assert message(read, "-").startswith("-: standard input cannot be read (")
 
 
+def test_names_of_files_may_have_digits_that_are_no_numbers(tmp_path):
+    for name in ("a1²", "a10", "a2"):
+        put(tmp_path, VRP.replace("two", name), f"{name}.vrp")
+    assert [problem.name for problem in read_set(tmp_path)] == ["a1²", "a2", "a10"]
+
+
 def test_folders(tmp_path):
     for name in ("a10", "a2"):
         put(tmp_path, VRP.replace("two", name), f"{name}.vrp")

@@ -37,4 +37,4 @@ def in_order(files: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
