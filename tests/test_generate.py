@@ -470,6 +470,8 @@ def test_the_papers_test_seeds_are_named() -> None:
             "unknown route size '8-13' (known: 3-5, 5-8, 8-12, 12-16, 16-25, 25-50, triangular)",
         ),
         (lambda: Clustered(seeds=(0, 3)), "seeds must satisfy 1 <= fewest <= most, got 0 and 3"),
+        (lambda: Clustered(seeds=(1, 2**63)), f"seeds must be below 2,147,483,648, got {2**63}"),
+        (lambda: Uniform(largest=2**31), f"largest must be below 2,147,483,648, got {2**31}"),
         (lambda: Clustered(halving=0), "halving must be positive, got 0"),
         (lambda: Uniform(smallest=3, largest=2), "demands must satisfy 0 <= smallest <= largest, got 3 and 2"),
         (lambda: Windows(width=-1), "width must be positive, got -1"),

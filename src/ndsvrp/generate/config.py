@@ -17,6 +17,8 @@ RouteSize = Literal["3-5", "5-8", "8-12", "12-16", "16-25", "25-50", "triangular
 #: Seeds of the paper's test sets. Training and tuning never use them.
 TEST_SEEDS = frozenset({1233, 1234})
 
+WIDEST = 2**31  # times a random word of 32 bits, a range of whole numbers fits in 64 bits
+
 
 def choose(what: str, value: str, known: Iterable[str]) -> None:
     """Raise NdsError for an unknown name, and list the known ones."""
@@ -40,6 +42,7 @@ class Uniform:
     def __post_init__(self) -> None:
         message = f"demands must satisfy 0 <= smallest <= largest, got {self.smallest} and {self.largest}"
         _require(0 <= self.smallest <= self.largest, message)
+        _require(self.largest < WIDEST, f"largest must be below {WIDEST:,}, got {self.largest}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,7 @@ class Clustered:
         choose("route size", self.route_size, get_args(RouteSize))
         low, high = self.seeds
         _require(1 <= low <= high, f"seeds must satisfy 1 <= fewest <= most, got {low} and {high}")
+        _require(high < WIDEST, f"seeds must be below {WIDEST:,}, got {high}")
         _require(self.halving > 0 and isfinite(self.halving), f"halving must be positive, got {self.halving}")
 
 
