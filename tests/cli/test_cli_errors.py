@@ -157,6 +157,19 @@ def test_instance_is_not_overwritten(refused, tmp_path):
     assert file.read_bytes() == TOY.read_bytes()
 
 
+def test_instances_of_a_folder_are_not_overwritten(refused, tmp_path):
+    files = [tmp_path / "a.vrp", tmp_path / "b.json"]
+    files[0].write_bytes(TOY.read_bytes())
+    ndsvrp.write(files[1], ndsvrp.read(TOY))
+    before = [file.read_bytes() for file in files]
+    assert refused("convert", tmp_path, tmp_path) == f"{files[0]}: is the instance itself, it would be overwritten"
+    assert "is the instance itself" in refused("solve", tmp_path, "--iterations", 1, "--json", files[1])
+    message = "is the folder of the instances, summary.csv would be read as one of them: name another"
+    assert refused("solve", tmp_path, "--iterations", 1, "--out", tmp_path) == f"{tmp_path}: {message}"
+    assert [file.read_bytes() for file in files] == before
+    assert sorted(tmp_path.iterdir()) == files
+
+
 def test_start_that_does_not_fit(refused, tmp_path):
     start = tmp_path / "start.sol"
     start.write_text("Route #1: 1 2 1\nCost: 5\n")

@@ -75,9 +75,9 @@ def _convert_set(file: Path, folder: Path, form: str, round_: str, ignored: Sequ
     if not is_folder(folder):
         check_writable(folder)
         folder.mkdir()
-    for stem, problem in zip(stems, problems, strict=True):
-        path = folder / f"{stem}.{ending}"
-        check_paths(file, path)
+    paths = [folder / f"{stem}.{ending}" for stem in stems]
+    check_paths(file, *paths)
+    for path, problem in zip(paths, problems, strict=True):
         write_problems(path, [problem], form)
     say(f"{folder}: {amount(len(problems), 'instance')}, {stems[0]}.{ending}{' …' if len(stems) > 1 else ''}")
 

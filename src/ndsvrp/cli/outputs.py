@@ -29,14 +29,17 @@ def names_of(instances: Path) -> tuple[str, ...]:
 
 
 def check_paths(instance: Path, *outputs: Path | None) -> None:
-    """Raise for paths that cannot be written, are equal, or would overwrite the instance."""
-    given = [path for path in outputs if path is not None]
-    for i, path in enumerate(given):
+    """Raise for paths that cannot be written, are equal, or would overwrite the instance, or one of a folder."""
+    instances = set(map(os.path.realpath, instance_files(instance) if is_folder(instance) else [instance]))
+    seen = set[str]()
+    for path in (path for path in outputs if path is not None):
         check_writable(path)
-        if not is_standard(path) and os.path.realpath(path) == os.path.realpath(instance):
+        real = os.path.realpath(path)
+        if not is_standard(path) and real in instances:
             raise InstanceError("is the instance itself, it would be overwritten", file=str(path))
-        if os.path.realpath(path) in {os.path.realpath(other) for other in given[:i]}:
+        if real in seen:
             raise InstanceError("is given for two outputs", file=str(path))
+        seen.add(real)
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,9 @@ class Folder:
             return
         if is_standard(self.folder):
             raise NdsError("--out - is for one solution; for a set, --json - writes all results")
+        if os.path.realpath(self.folder) == os.path.realpath(instance):
+            what = "is the folder of the instances, summary.csv would be read as one of them: name another"
+            raise InstanceError(what, file=str(self.folder))
         if not exists(self.folder) or not self.folder.is_dir():
             if (suffix := self.folder.suffix.lower()) in (*FILES, *PICTURES):
                 raise InstanceError(f"'{suffix}' is a file; for a set, --out names a folder", file=str(self.folder))
