@@ -225,9 +225,9 @@ class Model:
         kinds = {node["kind"] for node in nodes}
         distance, duration = self._matrices.get("distance"), self._matrices.get("duration")
         if len(kinds) > 1:
-            odd = next(node for node in nodes if node["kind"] != nodes[0]["kind"])
-            what = f"the depot has {nodes[0]['kind']}, '{odd['name']}' has {odd['kind']}"
-            raise InstanceError(what, field="coordinates")
+            odd = next(number for number, node in enumerate(nodes) if node["kind"] != nodes[0]["kind"])
+            what = f"the depot has {nodes[0]['kind']}, '{nodes[odd]['name']}' has {nodes[odd]['kind']}"
+            raise InstanceError(what, field="coordinates", node=odd)
         located, geographic = kinds != {"no location"}, kinds == {"lat and lon"}
         if not located and distance is None:
             what = "needs locations (x and y, or lat and lon), or a matrix of distances"

@@ -126,6 +126,7 @@ def test_tabs_with_decimal_commas(tmp_path):
         ("x,y\n0,0\n1,one\n", ":3: y: 'one' is not a number"),
         ("x,y\n0,0\n1,nan\n", ":3: y: 'nan' is not a number"),
         ("x,y,demand\n0,0,\n\n1,1,3\n1,,3\n", ":5: y is missing (customer 2)"),
+        ("x,y,demand\n0,0,\n1,1,3\n,,3\n", ":4: coordinates: the depot has x and y, '2' has no location"),
         ("x,y,demand\n0,0,5\n1,1,3\n", ":2: demand: the depot's, of the first row, must be 0"),
         ("x,y,demand\n0,0,\n1,1,3\n1,2,10\n", ":4: demand: 10 is above the capacity 9 (customer 2, '2')"),
         ("x,y,name\n0,0,a\n1,1,a\n", ":3: names: 'a' is given to node 0 and to node 1"),
@@ -364,6 +365,10 @@ def test_json_problem(tmp_path):
         ({"distance": [[0, 1], [1]]}, "distance: is not a square matrix: a list of lists"),
         ({"duration": [[0, -1, 1]] * 3}, "duration: -1 from node 0 to node 1 is negative"),
         ({"customers": [{"x": 1, "y": "2"}]}, "customers[0]: y must be a number, got '2' (customer 1)"),
+        (
+            {"customers": [{"x": 1, "y": 2}, {"name": "a"}]},
+            "customers[1].coordinates: the depot has x and y, 'a' has no location",
+        ),
         (
             {"customers": [{"x": 1, "y": 2, "pickup": 1}]},
             "customers[0].pickup: is not supported (pickups and deliveries)",
