@@ -43,6 +43,12 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "nan": ({"demand": [0, 1, np.nan]}, "demand: not a finite number (node 2)"),
     "infinite place": ({"coordinates": [[0, 0], [3, np.inf], [6, 8]]}, "coordinates: not a finite number (node 1)"),
+    "dates": (
+        {"windows": np.array([["2026-01-01", "2026-01-02"]] * 3, "M8[m]")},
+        "windows: not numbers (datetime64[m])",
+    ),
+    "spans of time": ({"service": [np.timedelta64(5, "s")] * 3}, "service: not numbers (timedelta64[s])"),
+    "complex numbers": ({"demand": np.array([0, 1j, 2])}, "demand: not numbers (complex128)"),
     "depot's demand": ({"demand": [1, 2, 3]}, "demand: the depot's is 1, must be 0"),
     "negative demand": ({"demand": [0, 2, -3]}, "demand: -3 is negative (customer 2)"),
     "too much": ({"demand": [0, 6, 3]}, "demand: 6 is above the capacity 5 (customer 1)"),

@@ -322,8 +322,12 @@ def _value(field: Field, value: Any, nodes: int) -> Floats | float | int:
 
 def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, finite: bool = True) -> Floats:
     try:
+        given = np.asarray(value)
+        if given.dtype.kind in "Mmc":  # dates, spans of time, complex numbers: numpy would make floats of them
+            raise TypeError(given.dtype)
         with np.errstate(over="ignore"):  # of wider floats, which become infinite
-            array = np.array(value, dtype=np.float64)  # a copy, frozen below
+            numbers = given if given.dtype.kind in "iuf" else value
+            array = np.array(numbers, dtype=np.float64)  # a copy, frozen below
     except (TypeError, ValueError) as error:
         why = "rows of different lengths" if "inhomogeneous" in str(error) else str(error)
         raise InstanceError(f"not numbers ({why})", field=field) from None
