@@ -170,6 +170,7 @@ def test_what_a_model_refuses() -> None:
     assert said(made.add_customer, 1) == "y is missing (customer 3)"
     assert said(made.add_customer, 1, "2") == "y must be a number, got '2' (customer 3)"
     assert said(made.add_customer, 1, 2, demand=True, name="a") == "demand must be a number, got True (customer 'a')"
+    assert said(made.add_customer, 1, 2, demand=10**400) == "demand is too large (customer 3)"
     assert said(made.add_customer, 1, 2, lat=1, lon=2) == "a location is x and y, or lat and lon, not both (customer 3)"
     assert said(made.add_customer, 1, 2, window=5) == (
         "window must be two numbers, earliest and latest start, got 5 (customer 3)"
@@ -193,6 +194,10 @@ def test_what_a_model_refuses() -> None:
     twice.add_customer(1, 1, name="bakery")
     twice.set_fleet(capacity=9)
     assert said(twice.problem) == "names: 'bakery' is given to node 1 and to node 3"
+    numbered = model()
+    numbered.add_customer(1, 1, name=0)  # of a data frame, say
+    numbered.set_fleet(capacity=9)
+    assert said(numbered.problem) == "names: 0 is not text, as a name must be (node 3)"
 
 
 def test_solutions_from_names() -> None:

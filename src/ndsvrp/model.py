@@ -136,7 +136,8 @@ class Model:
         place = _location(x, y, lat, lon, who)
         hours = _hours(window, who)
         hours["clock"] += (True,) if isinstance(service, str) else ()
-        self._customers.append({"name": name or str(number), **place, **numbers, **hours})
+        called = str(number) if name is None or name == "" else name
+        self._customers.append({"name": called, **place, **numbers, **hours})
         return number
 
     def set_fleet(
@@ -261,7 +262,10 @@ def _refuse_unknown(call: str, method: Any, unknown: dict[str, Any]) -> None:
 def _number(field: str, value: Any, who: str) -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise NdsError(f"{field} must be a number, got {value!r} ({who})")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise NdsError(f"{field} is too large ({who})") from None
 
 
 def _time(field: str, value: Any, who: str) -> float:

@@ -85,7 +85,9 @@ class Problem:
         self._set("metric", Metric(self.metric))
         for switch in ("geographic", "clock_times"):
             self._set(switch, _switch(switch, getattr(self, switch)))
-        demand = _array("demand", self.demand, None)
+        if not isinstance(self.name, str):
+            raise InstanceError(f"must be text, got {type(self.name).__name__}", field="name")
+        demand = _array("demand", self.demand, None, finite=False)
         if demand.ndim != 1 or len(demand) < 2:
             raise InstanceError(f"needs a depot and at least one customer, got shape {demand.shape}", field="demand")
         if self.names is not None:
@@ -328,7 +330,7 @@ def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, f
         with np.errstate(over="ignore"):  # of wider floats, which become infinite
             numbers = given if given.dtype.kind in "iuf" else value
             array = np.array(numbers, dtype=np.float64)  # a copy, frozen below
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         why = "rows of different lengths" if "inhomogeneous" in str(error) else str(error)
         raise InstanceError(f"not numbers ({why})", field=field) from None
     if shape is not None and array.shape != shape:
@@ -346,6 +348,8 @@ def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, f
 
 
 def _count(field: str, value: Any) -> int:
+    if np.ndim(value) > 0:
+        raise InstanceError(f"is one number, got {type(value).__name__}", field=field)
     try:
         count = int(value)
     except (TypeError, ValueError, OverflowError):  # text, nan, infinity
