@@ -214,6 +214,15 @@ def test_columns_can_be_ignored(tmp_path):
     assert read(path, ignore_fields=["X", "y", "pickup"]).geographic
 
 
+def test_arguments_of_read_that_are_of_a_wrong_type(tmp_path):
+    path = put(tmp_path, "x,y,priority\n0,0,1\n1,1,1\n")  # its letters are not columns to be ignored
+    assert message(read, path, ignore_fields="priority") == "ignore_fields must be a list of names, got str"
+    words = 'columns must be a table of names, such as {"demand": "kg"}'
+    assert message(read, path, columns="demand=kg") == words
+    assert message(read, path, columns={"demand": 3}) == words
+    assert message(read, path, ignore_fields=["priority"], index="0") == "index must be a whole number, got '0'"
+
+
 def test_degrees_in_a_plane_are_warned_of(tmp_path):
     for name, text in (("a.csv", "x,y\n13.4,52.5\n13.5,52.6\n"), ("a.vrp", VRP.replace("3 4", "0.3 0.4"))):
         path = put(tmp_path, text.replace("\n1 0 0", "\n1 13.4 52.5").replace("\n2 0.3 0.4", "\n2 13.5 52.6"), name)

@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Never, overload
 
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io.additions import Additions
 from ndsvrp.io.files import MIB, PathLike, check_content, check_name, decode, is_standard, read_bytes
 from ndsvrp.io.folders import instance_files, is_folder
@@ -18,6 +18,7 @@ from ndsvrp.io.vrp import read_vrp
 from ndsvrp.metric import Metric
 from ndsvrp.model import warn_of_degrees
 from ndsvrp.problem import Problem
+from ndsvrp.records import require_whole
 from ndsvrp.scope import refuse_keyword
 
 STATED = tuple(field.name for field in fields(Additions))
@@ -57,7 +58,7 @@ def read(
     """
     _refuse_unknown("read", unknown)
     additions = Additions(capacity, vehicles, max_distance, max_duration, distance, duration, columns or {})
-    return _chosen(path, _instances(path, _metric(metric), tuple(ignore_fields), additions), index)
+    return _chosen(path, _instances(path, _metric(metric), _names(ignore_fields), additions), index)
 
 
 def read_content(
@@ -75,7 +76,7 @@ def read_content(
     """
     _refuse_unknown("read_content", [word for word in additions if word not in STATED])
     check_content(name, data)
-    return _chosen(name, _of_file(name, data, _metric(metric), tuple(ignore_fields), Additions(**additions)), index)
+    return _chosen(name, _of_file(name, data, _metric(metric), _names(ignore_fields), Additions(**additions)), index)
 
 
 def read_set(
@@ -88,7 +89,7 @@ def read_set(
     """
     _refuse_unknown("read_set", [name for name in additions if name not in STATED])
     made = Additions(**{name: value for name, value in additions.items() if value is not None})
-    return _instances(path, _metric(metric), tuple(ignore_fields), made)
+    return _instances(path, _metric(metric), _names(ignore_fields), made)
 
 
 def _instances(
@@ -116,6 +117,8 @@ def _of_file(
 def _chosen(path: PathLike, instances: Sequence[Problem], index: int | None) -> Problem:
     """Return one of the instances of a file, set or folder."""
     size = len(instances)
+    if index is not None:
+        require_whole("index", index)
     if index is None and size > 1:
         raise InstanceError(f"holds {size} instances, choose one by its index (0 … {size - 1})", file=str(path))
     if not 0 <= (index or 0) < size:
@@ -177,6 +180,13 @@ def _located(path: PathLike, additions: Additions, problem: Problem) -> Problem:
 def _refuse_unknown(call: str, names: Iterable[str]) -> None:
     for name in names:
         refuse_keyword(call, name, ("metric", *(() if call == "read_set" else ("index",)), "ignore_fields", *STATED))
+
+
+def _names(fields: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of fields; raise for one text, whose letters would be names."""
+    if isinstance(fields, str) or not isinstance(fields, Iterable):
+        raise NdsError(f"ignore_fields must be a list of names, got {type(fields).__name__}")
+    return tuple(fields)
 
 
 def _metric(metric: str) -> Metric | None:

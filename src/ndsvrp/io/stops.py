@@ -140,6 +140,8 @@ def _plain(word: str) -> str:
 
 def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], file: str, line: int) -> dict[str, int]:
     """Return where our columns are. Unknown ones are ignored with a warning, unless they may state a constraint."""
+    if not isinstance(mapping, Mapping) or not all(isinstance(theirs, str) for theirs in mapping.values()):
+        raise NdsError('columns must be a table of names, such as {"demand": "kg"}')
     own = {_plain(theirs): ours for ours, theirs in mapping.items()}
     for ours, theirs in mapping.items():
         if ours not in COLUMNS:
