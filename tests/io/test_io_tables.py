@@ -570,6 +570,9 @@ def test_formats_are_recognised_by_content(tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
         assert_same(read("-", capacity=9.5), found)
         assert found.customers == {"vrp": 1, "solomon": 3, "csv": 3, "json": 2, "npz": 3}[form]
+    book = tmp_path / "stops.xlsx"
+    book.write_bytes(b"PK\x03\x04 of a spreadsheet program")
+    assert message(read, book) == f"{book}: is a workbook, save its table as .csv; accepted: {ACCEPTED}"
     for text in ("Dear reader,\nhello.\n", "hello", "%PDF-1.7\n"):
         (tmp_path / "data").write_text(text.replace(",", ""))
         assert message(read, tmp_path / "data") == f"{tmp_path / 'data'}: is not an instance; accepted: {ACCEPTED}"

@@ -15,6 +15,7 @@ ACCEPTED = (
     "VRPLIB (.vrp), Solomon or Gehring–Homberger text (.txt), a table of stops (.csv), a problem as JSON (.json), "
     "a set (.npz)"
 )
+WORKBOOKS = (".xlsx", ".xlsm", ".ods")  # archives, as sets are
 _VRPLIB = re.compile(r"^\s*(NAME|TYPE|DIMENSION|CAPACITY|COMMENT|EDGE_WEIGHT_TYPE)\s*:|_SECTION", re.MULTILINE | re.I)
 _START = 4096  # characters that tell
 
@@ -27,6 +28,8 @@ def form_of(path: PathLike, data: bytes) -> str:
     if known is not None:
         return known
     if data[:4] == b"PK\x03\x04":
+        if Path(path).suffix.lower() in WORKBOOKS:
+            raise InstanceError(f"is a workbook, save its table as .csv; accepted: {ACCEPTED}", file=str(path))
         return "npz"
     try:
         text = decode(path, data)[:_START].strip()
