@@ -133,6 +133,7 @@ def test_outputs_are_checked_before_the_search(refused, tmp_path):
     for name, option, words in (
         ("a.png", "--report", "a page is written as .html, not as '.png'"),
         ("a.html", "--json", "JSON is written as .json, not as '.html'"),
+        ("a.tsv", "--out", "'.tsv' is an instance; a result is .sol, .json, .geojson, .csv or .html"),
         ("a.vrp", "--out", "'.vrp' is an instance; a result is .sol, .json, .geojson, .csv or .html"),
     ):
         assert refused("solve", TOY, *long, option, tmp_path / name) == f"{tmp_path / name}: {words}"

@@ -21,6 +21,7 @@ FILES = (".sol", ".json", ".geojson", ".csv", *PAGES)  # endings of what `save` 
 OTHERS = {
     **dict.fromkeys(PICTURES, "a picture: --plot, or result.plot in Python"),
     ".vrp": "an instance",
+    ".tsv": "an instance",
     ".npz": "a set of instances",
     ".xlsx": "a workbook; spreadsheet programs open .csv",
 }
