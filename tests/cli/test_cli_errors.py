@@ -158,6 +158,17 @@ def test_instance_is_not_overwritten(refused, tmp_path):
     assert file.read_bytes() == TOY.read_bytes()
 
 
+def test_matrix_is_not_overwritten(refused, tmp_path):
+    stops, matrix = tmp_path / "stops.csv", tmp_path / "matrix.csv"
+    stops.write_text("name,demand\ndepot,0\na,1\nb,1\n")
+    matrix.write_text("0,2,3\n2,0,4\n3,4,0\n")
+    given = (stops, "--capacity", 2, "--distance", matrix)
+    message = f"{matrix}: is a matrix of the instance, it would be overwritten"
+    assert refused("solve", *given, "--iterations", 1, "--out", matrix) == message
+    assert refused("convert", stops, matrix, *given[1:]) == message
+    assert matrix.read_text().startswith("0,2,3")
+
+
 def test_instances_of_a_folder_are_not_overwritten(refused, tmp_path):
     files = [tmp_path / "a.vrp", tmp_path / "b.json"]
     files[0].write_bytes(TOY.read_bytes())

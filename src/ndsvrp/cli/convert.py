@@ -18,7 +18,7 @@ from ndsvrp.cli.options import (
     option,
     states_data,
 )  # fmt: skip
-from ndsvrp.cli.outputs import check_paths
+from ndsvrp.cli.outputs import check_paths, matrices_of
 from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set
 from ndsvrp.io.files import check_writable, is_standard
@@ -54,7 +54,7 @@ def convert_command(
         _convert_set(file, target, to or "vrp", round_, ignored, stated)
         return
     form = form_by_ending(target, to)
-    check_paths(file, target)
+    check_paths(file, target, matrices=matrices_of(stated))
     if form == "npz" and index is None:
         problems = read_set(file, round_, ignore_fields=ignored, **stated)
     else:

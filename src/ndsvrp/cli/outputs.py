@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,15 +28,23 @@ def names_of(instances: Path) -> tuple[str, ...]:
     return tuple(path.stem for path in instance_files(instances)) if is_folder(instances) else ()
 
 
-def check_paths(instance: Path, *outputs: Path | None) -> None:
-    """Raise for paths that cannot be written, are equal, or would overwrite the instance, or one of a folder."""
+def matrices_of(stated: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Return the files of matrices among what is stated beside an instance."""
+    return tuple(stated[name] for name in ("distance", "duration") if stated.get(name) is not None)
+
+
+def check_paths(instance: Path, *outputs: Path | None, matrices: Sequence[Path] = ()) -> None:
+    """Raise for paths that cannot be written, are equal, or would overwrite an instance or its matrix."""
     instances = set(map(os.path.realpath, instance_files(instance) if is_folder(instance) else [instance]))
+    lengths = set(map(os.path.realpath, matrices))
     seen = set[str]()
     for path in (path for path in outputs if path is not None):
         check_writable(path)
         real = os.path.realpath(path)
         if not is_standard(path) and real in instances:
             raise InstanceError("is the instance itself, it would be overwritten", file=str(path))
+        if real in lengths:
+            raise InstanceError("is a matrix of the instance, it would be overwritten", file=str(path))
         if real in seen:
             raise InstanceError("is given for two outputs", file=str(path))
         seen.add(real)
@@ -50,10 +58,11 @@ class Files:
     json: Path | None = None
     plot: Path | None = None
     report: Path | None = None
+    matrices: tuple[Path, ...] = ()  #: that belong to the instance
 
     def check(self, instance: Path, problem: Problem) -> None:
         """Raise now for what would fail after the search."""
-        check_paths(instance, self.solution, self.json, self.plot, self.report)
+        check_paths(instance, self.solution, self.json, self.plot, self.report, matrices=self.matrices)
         if self.solution is not None:
             check_ending(self.solution)
         if self.json is not None:

@@ -25,7 +25,7 @@ from ndsvrp.cli.options import (
     request_option,
     states_data,
 )  # fmt: skip
-from ndsvrp.cli.outputs import Files, Folder, names_of
+from ndsvrp.cli.outputs import Files, Folder, matrices_of, names_of
 from ndsvrp.cli.progress import Shown, Watch, watch
 from ndsvrp.cli.serve import keep_open, page_of
 from ndsvrp.cli.solve_set import SetOutput
@@ -171,7 +171,7 @@ def solve_command(
             raise NdsError("--together is for the instances of a set")
         else:
             problem = read(file, round_, index, ignore_fields=ignore_field or (), **stated)
-            _solve_one(opened, task, problem, Files(out, json, plot, report), init)
+            _solve_one(opened, task, problem, Files(out, json, plot, report, matrices_of(stated)), init)
 
 
 @dataclass(frozen=True)
