@@ -68,6 +68,14 @@ def test_table(tmp_path):
     assert str(problem.metric) == "none" and str(read(put(tmp_path, STOPS), "exact", capacity=9).metric) == "exact"
 
 
+@pytest.mark.parametrize(("mark", "end"), [(";", "\r\n"), (",", "\n"), ("\t", "\n")])
+def test_first_line_may_state_the_separator(tmp_path, mark, end):
+    text = f"sep={mark}{end}" + STOPS.replace(",", mark).replace("school; old", "school, old").replace("\n", end)
+    assert_same(read(put(tmp_path, text), capacity=9), read(put(tmp_path, STOPS), capacity=9), names=mark == ";")
+    broken = text.replace(f"kiosk{mark}0", f"kiosk{mark}west")
+    assert message(read, put(tmp_path, broken), capacity=9).startswith(f"{tmp_path / 'stops.csv'}:6: ")
+
+
 def test_columns_by_mapping_and_alias(tmp_path):
     text = "Kunde;Easting;Northing;kg;Note\nhub;0;0;0;a\nb;1,5;2;3,25;b\n"
     with pytest.warns(NdsWarning, match=r"stops\.csv:1: columns ignored: 'Note'$") as warned:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from shlex import quote
 from typing import Any
@@ -121,11 +122,17 @@ def _short(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+_STATED = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)  # the first line of tables for spreadsheet programs
+
+
 def _rows(text: str) -> Iterator[tuple[list[str], int]]:
     """Yield the cells of each row that is not blank, with its line."""
     first = text.lstrip().partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
+    stated = _STATED.match(text)
+    delimiter = stated[1] if stated else max(",;\t", key=first.count)
     rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+    if stated:
+        next(rows)
     try:
         for row in rows:
             if any(cell.strip() for cell in row):
