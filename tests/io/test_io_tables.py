@@ -411,6 +411,14 @@ def test_json_problem(tmp_path):
             {"customers": [{"x": 3, "y": 4}], "max_distance": 9},
             "max_distance: unreachable: 10 there and back, above the limit 9 (customer 1, '1')",
         ),
+        (
+            {"customers": [{"x": 1, "y": 2}], "distance": [[0, 1], ["5", 0]]},
+            "distance[1][0]: '5' is not a number",
+        ),
+        (
+            {"customers": [{"x": 1, "y": 2}], "distance": [[0, 1], [1, 0]], "duration": [[0, True], [None, 0]]},
+            "duration[0][1]: 'True' is not a number",
+        ),
     ],
 )  # fmt: skip
 def test_broken_json(tmp_path, change, words):

@@ -146,7 +146,11 @@ def _metric(name: Any) -> Metric:
 
 
 def _matrix(rows: Any, field: str) -> list[Any]:
-    """Return a list of lists of equal length; the numbers are checked later."""
+    """Return a list of lists of numbers, of equal length; numpy would take text and true for numbers."""
     if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) == len(rows) for row in rows):
         raise InstanceError("is not a square matrix: a list of lists", field=field)
+    for i, row in enumerate(rows):
+        if not set(map(type, row)) <= {int, float}:
+            for j, value in enumerate(row):
+                _number(value, f"{field}[{i}][{j}]")
     return rows
