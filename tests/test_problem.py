@@ -49,6 +49,15 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "spans of time": ({"service": [np.timedelta64(5, "s")] * 3}, "service: not numbers (timedelta64[s])"),
     "complex numbers": ({"demand": np.array([0, 1j, 2])}, "demand: not numbers (complex128)"),
+    "masked demand": (
+        {"demand": np.ma.masked_array([0, 2, 3], [False, True, False])},
+        "demand: has masked values, where a number is needed",
+    ),
+    "masked rows": (
+        {"coordinates": [np.ma.masked_array([0, 0], [False, True]), [3, 4], [6, 8]]},
+        "coordinates: has masked values, where a number is needed",
+    ),
+    "masked vehicles": ({"vehicles": np.ma.masked}, "vehicles: has masked values, where a number is needed"),
     "depot's demand": ({"demand": [1, 2, 3]}, "demand: the depot's is 1, must be 0"),
     "negative demand": ({"demand": [0, 2, -3]}, "demand: -3 is negative (customer 2)"),
     "too much": ({"demand": [0, 6, 3]}, "demand: 6 is above the capacity 5 (customer 1)"),
@@ -263,6 +272,10 @@ def test_a_duration_matrix_decides_what_is_in_reach() -> None:
     with pytest.raises(InstanceError, match="back at the depot at 70, which closes at 69"):
         make(distance=DISTANCE, duration=slow, windows=windows(ANY, (0, 50), depot=(0, 69)))
     make(distance=DISTANCE, duration=slow, windows=windows(ANY, (0, 50), depot=(0, 70)))
+
+
+def test_a_masked_array_without_masked_values_is_plain() -> None:
+    assert make(demand=np.ma.masked_array([0, 2, 3])) == make()
 
 
 def test_arrays_are_frozen_copies() -> None:

@@ -323,6 +323,7 @@ def _value(field: Field, value: Any, nodes: int) -> Floats | float | int:
 
 
 def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, finite: bool = True) -> Floats:
+    _refuse_masked(field, value)
     try:
         given = np.asarray(value)
         if given.dtype.kind in "Mmc":  # dates, spans of time, complex numbers: numpy would make floats of them
@@ -347,7 +348,15 @@ def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, f
     return array
 
 
+def _refuse_masked(field: str, value: Any) -> None:
+    """Raise for masked values: numpy would use what they hide."""
+    parts = value if isinstance(value, list | tuple) else (value,)
+    if any(map(np.ma.is_masked, parts)):
+        raise InstanceError("has masked values, where a number is needed", field=field)
+
+
 def _count(field: str, value: Any) -> int:
+    _refuse_masked(field, value)
     if np.ndim(value) > 0:
         raise InstanceError(f"is one number, got {type(value).__name__}", field=field)
     try:
