@@ -175,6 +175,9 @@ def test_what_a_model_refuses() -> None:
     assert said(made.add_customer, 1, 2, window=5) == (
         "window must be two numbers, earliest and latest start, got 5 (customer 3)"
     )
+    assert said(made.add_customer, 1, 2, window={8, 20}) == (  # a set has no order
+        "window must be two numbers, earliest and latest start, got {8, 20} (customer 3)"
+    )
     assert said(made.add_customer, 1, 2, window=(0, inf)) == (  # not blamed on the depot, whose hours follow
         "window must be finite, None restricts nothing, got (0, inf) (customer 3)"
     )
@@ -208,7 +211,7 @@ def test_solutions_from_names() -> None:
     assert said(problem.solution, [["baker"]]) == "routes: there is no customer 'baker'"
     assert said(problem.solution, [[1.5]]) == "a solution is a list of routes, a route a list of customer numbers"
     assert said(problem.solution, ["12", "3"]) == "routes: '12' is not a list of customers"
-    for flat in ([1, 2], 3, None):
+    for flat in ([1, 2], 3, None, [{1, 2}], [frozenset({1, 2})]):
         assert said(problem.solution, flat) == "a solution is a list of routes, a route a list of customer numbers"
     result = made.solve(iterations=1, chains=1, rollouts=1, init=problem.solution([["2", "bakery"]]))
     assert result.cost == 20.0

@@ -110,6 +110,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "endless vehicles": ({"vehicles": np.inf}, "vehicles: inf is not a number of vehicles"),
     "vehicles in words": ({"vehicles": "two"}, "vehicles: 'two' is not a number of vehicles"),
     "one name": ({"names": "abc"}, "names: must be a list of text, got str"),
+    "names without order": ({"names": {"d", "a", "b"}}, "names: must be a list of text, got set"),
     "too few names": ({"names": ["d", "a"]}, "names: has 2 entries, expected 3 (the depot first)"),
     "a number as a name": ({"names": ["d", "a", 3]}, "names: 3 is not text, as a name must be (node 2)"),
     "blank name": ({"names": ["d", " ", "b"]}, "names: ' ' is not a name (node 1)"),

@@ -293,7 +293,7 @@ def _hours(window: Any, who: str) -> dict[str, Any]:
     """Return `window`, and as `clock` which of its times are clock times."""
     if window is None:
         return {"window": (nan, nan), "clock": ()}
-    if isinstance(window, str) or not hasattr(window, "__len__") or len(window) != 2:
+    if isinstance(window, str | set | frozenset) or not hasattr(window, "__len__") or len(window) != 2:
         raise NdsError(f"window must be two numbers, earliest and latest start, got {window!r} ({who})")
     given = [time for time in window if time is not None]
     times = [nan if time is None else _time("window", time, who) for time in window]

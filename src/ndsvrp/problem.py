@@ -17,7 +17,7 @@ from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.geo import haversine
 from ndsvrp.metric import FLOAT_TOLERANCE, Floats, Metric
 from ndsvrp.scope import checks_keywords
-from ndsvrp.solution import NOT_ROUTES, Solution
+from ndsvrp.solution import NOT_ROUTES, Solution, in_order
 from ndsvrp.text import printable
 
 LARGEST = 1e150  # of all numbers: their squares and sums are finite
@@ -220,7 +220,7 @@ class Problem:
         def customers(route: Any) -> list[Any]:
             if isinstance(route, str):  # iterating over its letters would find other names
                 raise InstanceError(f"'{printable(route)}' is not a list of customers", field="routes")
-            return [number(customer) for customer in route]
+            return [number(customer) for customer in in_order(route)]
 
         try:
             return Solution([customers(route) for route in routes])
@@ -376,7 +376,7 @@ def _switch(field: str, value: Any) -> bool:
 
 
 def _names(names: Any, nodes: int) -> tuple[str, ...]:
-    if isinstance(names, str) or not hasattr(names, "__iter__"):
+    if isinstance(names, str | set | frozenset) or not hasattr(names, "__iter__"):
         raise InstanceError(f"must be a list of text, got {type(names).__name__}", field="names")
     names, first = tuple(names), dict[str, int]()
     if len(names) != nodes:
@@ -405,6 +405,6 @@ def require_problem(call: str, value: Any) -> None:
 
 def require_problems(call: str, problems: Any) -> Sequence[Problem]:
     """Return several problems as a sequence; raise unless they can be one."""
-    if isinstance(problems, Problem | str | os.PathLike) or not isinstance(problems, Iterable):
+    if isinstance(problems, str | set | frozenset) or not isinstance(problems, Iterable):
         raise NdsError(f"{call} needs a list of problems, got {type(problems).__name__}")
     return problems if isinstance(problems, Sequence) else list(problems)  # large sets are sequences that read later

@@ -24,10 +24,17 @@ class Solution:
         if isinstance(routes, str):
             raise NdsError(NOT_ROUTES)
         try:
-            plain = tuple(tuple(map(_number, route)) for route in routes)
+            plain = tuple(tuple(map(_number, in_order(route))) for route in routes)
         except TypeError:
             raise NdsError(NOT_ROUTES) from None
         object.__setattr__(self, "routes", plain)
+
+
+def in_order(route: Any) -> Any:
+    """Return the customers of a route; raise TypeError for a set, which has no order."""
+    if isinstance(route, set | frozenset):
+        raise TypeError
+    return route
 
 
 def _number(customer: SupportsIndex | str) -> int:

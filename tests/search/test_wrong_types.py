@@ -51,6 +51,7 @@ def test_something_else_than_a_problem() -> None:
     assert said(ndsvrp.solve_set, "a.npz", iterations=1) == "solve_set needs a list of problems, got str"
     assert said(ndsvrp.solve_set, [3], iterations=1) == "solve_set needs a Problem, got int (see ndsvrp.Problem)"
     assert said(ndsvrp.solve_set, 3, iterations=1) == "solve_set needs a list of problems, got int"
+    assert said(ndsvrp.solve_set, set(), iterations=1) == "solve_set needs a list of problems, got set"
     assert said(ndsvrp.write_set, "a.npz", 3) == "write_set needs a list of problems, got int"
     assert said(ndsvrp.write_set, "a.npz", ["a.vrp"]) == (
         "write_set needs a Problem, got str (ndsvrp.read(path) reads one)"
@@ -81,7 +82,7 @@ def test_something_else_than_a_solution(problem: ndsvrp.Problem) -> None:
     assert said(ndsvrp.solve, problem, iterations=1, init=pair) == f"init must be a Solution, got tuple {words}"
     words = "a solution has the numbers of customers; problem.solution(routes) takes their names"
     assert said(ndsvrp.Solution, [["bakery", "school"]]) == words
-    for routes in ([1, 2], "1 2"):
+    for routes in ([1, 2], "1 2", [{1, 2}]):
         assert said(ndsvrp.Solution, routes) == "a solution is a list of routes, a route a list of customer numbers"
 
 
