@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from ndsvrp.check import check
-from ndsvrp.errors import InstanceError, NdsWarning
-from ndsvrp.io import read, read_set, read_solution, write_result, write_set, write_solution
+from ndsvrp.errors import InstanceError, NdsError, NdsWarning
+from ndsvrp.io import read, read_set, read_solution, write, write_result, write_set, write_solution
 from ndsvrp.io.environment import environment
 from ndsvrp.io.files import check_writable, write_atomic
 from ndsvrp.io.result import plain
@@ -45,6 +45,22 @@ def test_cost_is_written_to_the_last_digit(tmp_path, cost, text):
     write_solution(path, Solution([]), cost)
     assert path.read_text() == f"Cost: {text}\n"
     assert read_solution(path) == (Solution([]), cost)
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (float("nan"), "cost must be finite, got nan"),
+        (np.inf, "cost must be finite, got inf"),
+        ("5", "cost must be a number, got '5'"),
+        (None, "cost must be a number, got None"),
+    ],
+)
+def test_costs_that_could_not_be_read_again(tmp_path, cost, message):
+    with pytest.raises(NdsError) as caught:
+        write_solution(tmp_path / "a.sol", Solution([[1]]), cost)
+    assert str(caught.value) == message
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["Cost: 827.3", "Cost 827.3", "cost:827.3", "Cost : 827.3  ", "COST\t827.3\r"])
@@ -198,6 +214,18 @@ def test_what_a_set_cannot_hold(tmp_path, made, words):
         write_set(path, made)
     assert str(caught.value) == f"{path}: {words}"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a.vrp", "a.TXT", "a.json"])
+def test_a_set_is_not_written_under_the_ending_of_another_format(tmp_path, name):
+    path = tmp_path / name
+    for call in (lambda: write_set(path, problems()), lambda: write(path, problems()[0], form="npz")):
+        with pytest.raises(InstanceError) as caught:
+            call()
+        assert str(caught.value) == f"{path}: a set is written as .npz, not as '{path.suffix.lower()}'"
+    write_set(tmp_path / "a.set", problems())
+    assert read_set(tmp_path / "a.set")[0] == problems()[0]
+    assert [file.name for file in tmp_path.iterdir()] == ["a.set"]
 
 
 # --- JSON --------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ndsvrp.constraints import FIELDS, Field
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.files import MIB, PathLike, check_name, is_standard, read_bytes, write_atomic
+from ndsvrp.io.forms import ENDINGS
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem, require_problem, require_problems
 from ndsvrp.text import printable
@@ -161,6 +162,8 @@ def write_set(path: PathLike, problems: Iterable[Problem]) -> None:
     The same problems give the same bytes. A set holds coordinates, not matrices, and lengths that are not rounded.
     """
     check_name(path)
+    if ENDINGS.get(suffix := Path(path).suffix.lower(), "npz") != "npz":  # would be read in another format
+        raise InstanceError(f"a set is written as .npz, not as '{suffix}'", file=str(path))
     problems = require_problems("write_set", problems)
     for problem in problems:
         require_problem("write_set", problem)

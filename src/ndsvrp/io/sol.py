@@ -8,11 +8,12 @@ import re
 import warnings
 from typing import Any
 
-from ndsvrp.errors import InstanceError, NdsWarning
+from ndsvrp.errors import InstanceError, NdsError, NdsWarning
 from ndsvrp.io.files import PathLike, check_name, read_text, write_atomic
 from ndsvrp.io.tables import parse_json
 from ndsvrp.io.tokens import count, is_number, shown
 from ndsvrp.metric import Metric
+from ndsvrp.records import require_number
 from ndsvrp.solution import Solution, require_solution
 
 # Possessive quantifiers (*+) do not backtrack: a line takes linear time, whatever it holds.
@@ -81,6 +82,9 @@ def write_solution(path: PathLike, solution: Solution, cost: float) -> None:
 def solution_bytes(solution: Solution, cost: float) -> bytes:
     """Return the content of a `.sol` file."""
     require_solution("what is written", solution)
+    require_number("cost", cost)
+    if not math.isfinite(cost):
+        raise NdsError(f"cost must be finite, got {cost}")
     lines = [f"Route #{i}: {' '.join(map(str, route))}".rstrip() for i, route in enumerate(solution.routes, start=1)]
     lines.append(f"Cost: {int(cost) if float(cost).is_integer() else float(cost)}")
     return ("\n".join(lines) + "\n").encode()
