@@ -182,6 +182,14 @@ def test_instances_of_a_folder_are_not_overwritten(refused, tmp_path):
     assert sorted(tmp_path.iterdir()) == files
 
 
+def test_results_of_a_set_are_no_solution(nds, refused, tmp_path):
+    listed = tmp_path / "all.json"
+    nds("solve", SET, "--iterations", 1, "--json", listed)
+    message = f"{listed}: is a list of 2 results; accepted: a .sol file, or the JSON of one result"
+    for args in (("check", SET), ("check", SET, "--index", 0), ("solve", SET, "--index", 0, "--init")):
+        assert refused(*args, listed).startswith(message)
+
+
 def test_start_that_does_not_fit(refused, tmp_path):
     start = tmp_path / "start.sol"
     start.write_text("Route #1: 1 2 1\nCost: 5\n")

@@ -26,6 +26,10 @@ from ndsvrp.search.result import Result, TracePoint
 from ndsvrp.solution import Solution
 
 DATA = Path(__file__).parents[1] / "data"
+ONE = (
+    "accepted: a .sol file, or the JSON of one result ('nds solve SET --out FOLDER' writes a .sol file for each "
+    "instance)"
+)
 FIELDS = ("demand", "coordinates", "windows", "service", "prize")
 
 
@@ -87,6 +91,8 @@ def test_routes_of_a_result_in_json(tmp_path):
         ('{"routes": [[true]]}', "routes: 'True' is not a customer, those count from 1"),
         ('{"routes": [[0]]}', "routes: '0' is not a customer, those count from 1"),
         ('{"routes": [[1]], "cost": "5"}', "cost: '5' is not a number"),
+        ('\n[\n {"routes": [[1]]}, {"routes": [[2]]}]', f"is a list of 2 results; {ONE}"),
+        ("[[1, 2]]", f"is a list of 1 value; {ONE}"),
         ('{"routes": [[1]]', "is not JSON (Expecting ',' delimiter: line 1 column 17 (char 16))"),
     ],
 )

@@ -71,8 +71,8 @@ def check_command(
         if not _check_set(problems, Folder(solution, names=names_of(file))):
             raise typer.Exit(3)
         return
-    problem = read(file, round_, index, ignore_fields=ignore_field or (), **stated)
     routes, written = read_solution(solution)
+    problem = read(file, round_, index, ignore_fields=ignore_field or (), **stated)
     report = check(problem, routes)
     agrees = written is None or matches_cost(written, report.cost, problem.metric)
     facts = [("feasible", "yes" if report.feasible else "no")]

@@ -11,7 +11,7 @@ from typing import Any
 from ndsvrp.errors import InstanceError, NdsError, NdsWarning
 from ndsvrp.io.files import PathLike, check_name, read_text, write_atomic
 from ndsvrp.io.tables import parse_json
-from ndsvrp.io.tokens import count, is_number, shown
+from ndsvrp.io.tokens import amount, count, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.records import require_number
 from ndsvrp.solution import Solution, require_solution
@@ -28,7 +28,7 @@ def read_solution(path: PathLike) -> tuple[Solution, float | None]:
     `ndsvrp.check` says whether the solution fits a problem.
     """
     text, file = read_text(path), str(path)
-    if text.lstrip().startswith("{"):
+    if text.lstrip().startswith(("{", "[")):
         return _from_result(parse_json(text, file), file)
     routes: list[list[int]] = []
     cost: float | None = None
@@ -60,7 +60,11 @@ def read_solution(path: PathLike) -> tuple[Solution, float | None]:
     return Solution(filter(None, routes)), cost
 
 
-def _from_result(table: dict[str, Any], file: str) -> tuple[Solution, float | None]:
+def _from_result(table: dict[str, Any] | list[Any], file: str) -> tuple[Solution, float | None]:
+    if isinstance(table, list):  # as `nds solve SET --json` writes it
+        entries = amount(len(table), "result" if all(isinstance(entry, dict) for entry in table) else "value")
+        what = f"is a list of {entries}; accepted: a .sol file, or the JSON of one result"
+        raise InstanceError(f"{what} ('nds solve SET --out FOLDER' writes a .sol file for each instance)", file=file)
     routes, cost = table.get("routes"), table.get("cost")
     if not isinstance(routes, list) or not all(isinstance(route, list) for route in routes):
         raise InstanceError("is not a list of lists of customers, as in a result", file=file, field="routes")
