@@ -67,12 +67,14 @@ class Request:
     def of(cls, **options: Any) -> Request:
         """Return a request; options that are no field of it are settings."""
         names = [f.name for f in fields(cls) if f.name != "settings"]
-        known = dict.fromkeys((*CALL, *names, *(f.name for f in fields(Settings))))
+        known = dict.fromkeys((*names, *(f.name for f in fields(Settings))))
         for name in options:
             if name in CALL:
                 raise NdsError(f"'{name}' is an argument of solve, not of this call")
             if name not in known:
-                raise NdsError(f"unknown option '{name}' ({keyword_hint(name, known)}known: {', '.join(known)})")
+                hint = keyword_hint(name, {**known, **dict.fromkeys(CALL)})
+                of_solve = f"arguments of solve: {', '.join(CALL)}"
+                raise NdsError(f"unknown option '{name}' ({hint}known: {', '.join(known)}; {of_solve})")
         settings = {name: value for name, value in options.items() if name not in names}
         return cls(**{name: value for name, value in options.items() if name in names}, settings=settings)
 
