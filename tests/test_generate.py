@@ -458,6 +458,14 @@ def test_the_papers_test_seeds_are_named() -> None:
             "settings for 'windows' were given, which a uniform cvrp does not have",
         ),
         (
+            lambda: generate("vrptw", 5, windows={"width": 1}),  # type: ignore[arg-type]
+            "windows must be a Windows, got dict (from ndsvrp.generate import Windows)",
+        ),
+        (
+            lambda: generate("cvrp", 5, uniform={}),  # type: ignore[arg-type]
+            "uniform must be a Uniform, got dict (from ndsvrp.generate import Uniform)",
+        ),
+        (
             lambda: generate("vrptw", 5, uniform=Uniform()),
             "settings for 'uniform' were given, which a clustered vrptw does not have",
         ),

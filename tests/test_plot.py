@@ -342,6 +342,16 @@ def test_nothing_to_draw() -> None:
         plot_trace(result())
 
 
+def test_something_else_than_results() -> None:
+    words = "plot_trace needs a Result, several, or a table of them, got"
+    for given, kind in ((5, "int"), ([result((0, 0, 60.0)), 5], "int"), ({"a": None}, "NoneType"), ("a.json", "str")):
+        with pytest.raises(NdsError) as caught:
+            plot_trace(given)  # type: ignore[arg-type]
+        assert str(caught.value) == f"{words} {kind}"
+    with pytest.raises(NdsError, match=r"^best must be a number, got '50'$"):
+        plot_trace(result((0, 0, 60.0)), best="50")  # type: ignore[arg-type]
+
+
 def test_trace_file(tmp_path: pathlib.Path) -> None:
     plot_trace(result((0, 0, 60.0)), tmp_path / "trace.svg")
     assert (tmp_path / "trace.svg").read_bytes().startswith(b"<?xml")

@@ -229,6 +229,11 @@ def test_arguments_of_read_that_are_of_a_wrong_type(tmp_path):
     assert message(read, path, columns="demand=kg") == words
     assert message(read, path, columns={"demand": 3}) == words
     assert message(read, path, ignore_fields=["priority"], index="0") == "index must be a whole number, got '0'"
+    for call in (read, read_set):
+        for name, matrix, kind in (("distance", np.zeros((2, 2)), "ndarray"), ("duration", [[0, 1], [1, 0]], "list")):
+            how = f"problem.replace({name}=…) takes an array"
+            words = f"{name} is the path of a .csv or .npy file, got {kind} ({how})"
+            assert message(call, path, **{name: matrix}) == words
 
 
 def test_degrees_in_a_plane_are_warned_of(tmp_path):

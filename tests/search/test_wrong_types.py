@@ -66,7 +66,7 @@ def test_something_else_than_a_path(problem: ndsvrp.Problem) -> None:
     assert said(ndsvrp.write, problem, "a.vrp") == f"{words} Problem"  # the two are swapped
     assert said(ndsvrp.write_set, [problem], "a.npz") == f"{words} list"
     assert said(ndsvrp.write_solution, result.solution, "a.sol", 2.0) == f"{words} Solution"
-    for call in (result.save, result.report, result.to_html):
+    for call in (result.save, result.report, result.to_html, result.plot, lambda file: ndsvrp.plot_trace(result, file)):
         assert said(call, 3) == f"{words} int"
 
 

@@ -52,10 +52,15 @@ def generate(
     row = VARIANTS[variant]
     layout = row.layout if layout is None else layout
     choose("layout", layout, get_args(Layout))
+    kinds = {"uniform": Uniform, "clustered": Clustered, "windows": Windows, "prizes": Prizes}
+    given = dict(zip(kinds, (uniform, clustered, windows, prizes), strict=True))
+    for part, settings in given.items():
+        if not isinstance(settings, kinds[part] | None):
+            how = f"from ndsvrp.generate import {kinds[part].__name__}"
+            raise NdsError(f"{part} must be a {kinds[part].__name__}, got {type(settings).__name__} ({how})")
     recipe = Recipe(
         row, layout, n, uniform or Uniform(), clustered or Clustered(), windows or Windows(), prizes or Prizes()
     )
-    given = {"uniform": uniform, "clustered": clustered, "windows": windows, "prizes": prizes}
     for part, settings in given.items():
         if settings is not None and part not in recipe.parts | {layout}:
             raise NdsError(f"settings for '{part}' were given, which a {layout} {variant} does not have")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,12 @@ class Additions:
     distance: PathLike | None = None  #: a matrix, .csv or .npy
     duration: PathLike | None = None  #: a matrix, .csv or .npy
     columns: Mapping[str, str] = field(default_factory=dict)  #: of a table: ours to its own
+
+    def __post_init__(self) -> None:
+        for name in ("distance", "duration"):
+            if not isinstance(value := getattr(self, name), str | os.PathLike | None):
+                how = f"problem.replace({name}=…) takes an array"
+                raise NdsError(f"{name} is the path of a .csv or .npy file, got {type(value).__name__} ({how})")
 
     def fleet(self) -> dict[str, Any]:
         """Return what is stated of the fleet."""

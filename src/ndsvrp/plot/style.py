@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ndsvrp.errors import NdsError
-from ndsvrp.io.files import write_atomic
+from ndsvrp.io.files import check_name, write_atomic
 from ndsvrp.io.save import PICTURES
 from ndsvrp.metric import Floats
 
@@ -134,7 +134,10 @@ def log_axis(axes: Axes) -> None:
 
 def check_format(file: str | PathLike[str] | None) -> None:
     """Raise for a file ending that is not supported, before anything is drawn."""
-    if file is not None and Path(file).suffix.lower() not in PICTURES:
+    if file is None:
+        return
+    check_name(file)
+    if Path(file).suffix.lower() not in PICTURES:
         raise NdsError(f"{file}: pictures are written as {', '.join(PICTURES)}, not as '{Path(file).suffix}'")
 
 

@@ -1,7 +1,7 @@
 """Cost over time."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from ndsvrp.errors import NdsError
 from ndsvrp.plot.style import FAINT, INK, canvas, check_format, log_axis, open_axes, solver_colours, write
+from ndsvrp.records import require_number
 from ndsvrp.search.result import Result
 
 DECADES = 3  # of time that a logarithmic axis shows at most
@@ -33,6 +34,8 @@ def plot_trace(
     it is `whole`. `best` is a cost to compare with, such as the best known one: a line, and gaps on the right.
     """
     check_format(file)
+    if best is not None:
+        require_number("best", best)
     named = _named(results)
     figure, axes = canvas(6.4, 4.0)
     colours = solver_colours([name for name, _ in named])
@@ -99,14 +102,19 @@ def _end(result: Result) -> float:
 
 
 def _named(results: Result | Sequence[Result] | Mapping[str, Result]) -> list[tuple[str, Result]]:
-    if isinstance(results, Result):
-        results = [results]
     if isinstance(results, Mapping):
-        named = list(results.items())
+        given = list(results.values())
     else:
-        named = [(f"{r.settings.get('solver', 'run')}, seed {r.seed}", r) for r in results]
-    if not named:
+        given = list(results) if isinstance(results, Iterable) else [results]
+    if not given:
         raise NdsError("no results to draw")
+    for result in given:
+        if not isinstance(result, Result):
+            raise NdsError(f"plot_trace needs a Result, several, or a table of them, got {type(result).__name__}")
+    if isinstance(results, Mapping):
+        named = [(str(name), result) for name, result in results.items()]
+    else:
+        named = [(f"{r.settings.get('solver', 'run')}, seed {r.seed}", r) for r in given]
     for name, result in named:
         if not result.trace:
             raise NdsError(f"the result '{name}' has no trace to draw")
