@@ -109,7 +109,7 @@ def test_signal_ends_a_search_with_its_best_solution(nds, monkeypatch, tmp_path,
 
     monkeypatch.setattr(PlainLines, "__call__", interrupt)
     answer = nds("solve", TOY, "--time", 60, "--out", tmp_path / "a.sol", "--json", tmp_path / "a.json", code=code)
-    assert "stopped by  interrupted" in answer.stdout
+    assert "stopped by       interrupted" in answer.stdout
     assert (tmp_path / "a.sol").read_text().endswith("Cost: 32\n")
     assert json.loads((tmp_path / "a.json").read_text())["stopped"] == "interrupted"
     answer = nds("solve", DATA / "sets/cvrp100.npz", "--time", 60, "--out", tmp_path / "set", code=code)

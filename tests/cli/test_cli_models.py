@@ -104,8 +104,8 @@ def test_lineage(nds, shipped):
         ("lineage", "a (sha256 1): 2.0 min on NVIDIA H200, 5 steps"),
         ("in all", "3.0 min in 3 runs"),
     ]
-    assert told[-2:] == [("validation: reward_ratio", "2"), ("validation: held_back.to_start", "-0.5 ± 0.125 %")]
-    assert re.search(r"^c .* 3\.0 min +cost -0\.5 ± 0\.125 % to start$", nds("models").stdout, re.MULTILINE)
+    assert told[-2:] == [("validation: reward_ratio", "2"), ("validation: held_back.to_start", "-0.5 ± 0.125%")]
+    assert re.search(r"^c .* 3\.0 min +cost -0\.5 ± 0\.125% to start$", nds("models").stdout, re.MULTILINE)
 
 
 def test_shipped_models_have_a_lineage(nds):

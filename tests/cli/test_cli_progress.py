@@ -16,11 +16,14 @@ def progress(seconds=2.0, best=110.0, iteration=10, unserved=0):
 
 
 def test_line():
-    assert line_of(progress(), Shown(Metric.ROUND)) == "iteration 10  2.0 s  best 110  temperature 0.5  25k solutions/s"
+    assert (
+        line_of(progress(), Shown(Metric.ROUND))
+        == "iteration 10  2.0 s  best 110  temperature 0.5  25k reconstructions/s"
+    )
     shown = Shown(Metric.ROUND, "[1/2] ", seconds=30.0, iterations=40, known=100.0)
     # 30 iterations of 0.2 s are left, one second of which has passed
     assert line_of(progress(), shown, 1.0, "▇▁") == (
-        "[1/2] iteration 10  3.0 s  5 s left  best 110  gap +10.00 %  ▇▁  temperature 0.5  25k solutions/s"
+        "[1/2] iteration 10  3.0 s  5 s left  best 110  gap +10.00%  ▇▁  temperature 0.5  25k reconstructions/s"
     )
     assert "  3 customers still unserved  " in line_of(progress(unserved=3), shown)
     assert "gap" not in line_of(progress(unserved=3), shown)

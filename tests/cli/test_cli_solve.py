@@ -33,10 +33,11 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     assert told["settings"]["solver"] == "hybrid"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.png", "a.sol"]
-    assert f"cost        {cost:,.0f}\n" in answer.stdout
+    assert f"cost             {cost:,.0f}\n" in answer.stdout
+    assert f"reconstructions  {told['reconstructions']:,} (" in answer.stdout
     assert "metric round (auto)" in answer.stdout
     assert "solver hybrid (auto), ruin string, device cpu (auto), population of 16, 4 children on " in answer.stdout
-    assert re.search(r"gap +\+\d+\.\d\d % to the best known 26,362 \(", answer.stdout)
+    assert re.search(r"gap +\+\d+\.\d\d% to the best known 26,362 \(", answer.stdout)
     nds("check", instance, out)
     assert read_solution(report) == (solution, cost)
     nds("check", instance, report)
@@ -76,13 +77,13 @@ def test_quiet_prints_the_cost_alone(nds, instance, data):
 def test_limits(nds, instance, data):
     known = data / "lib/X/X-n106-k14.sol"
     answer = nds("solve", instance, "--time", 30, "--target", 26362, "--init", known)
-    assert "stopped by  target reached" in answer.stdout
-    assert "iterations  0" in answer.stdout
+    assert "stopped by       target reached" in answer.stdout
+    assert "iterations       0" in answer.stdout
     answer = nds("solve", instance, "--iterations", 1000, "--patience", 2, "--init", known)
-    assert "stopped by  no better solution for long enough" in answer.stdout
+    assert "stopped by       no better solution for long enough" in answer.stdout
     answer = nds("solve", instance, "--time", 0.2)
     assert "at most 0.2 s" in answer.stdout
-    assert "stopped by  time limit" in answer.stdout
+    assert "stopped by       time limit" in answer.stdout
     answer = nds("solve", instance, "--target", 1e9)
     assert "at most 30 s (the default; --time or --iterations)" in answer.stdout
 
@@ -149,7 +150,9 @@ def test_set_is_solved_one_by_one(nds, data, tmp_path):
         assert float(row["cost"]) == cost == pytest.approx(checked.cost)
         assert int(row["unserved"]) == len(checked.unserved)
         costs.append(cost)
-    assert [told["cost"] for told in json.loads(report.read_text())] == costs
+    told = json.loads(report.read_text())
+    assert [result["cost"] for result in told] == costs
+    assert [result["reconstructions"] for result in told] == [int(row["reconstructions"]) for row in rows]
     assert f"mean cost {sum(costs) / 2:.4f}".rstrip("0") in answer.stdout
     nds("solve", data / "sets/pcvrp100.npz", "--iterations", 3, "--out", out)  # the folder may be there already
 
@@ -262,7 +265,7 @@ def test_set_with_a_fleet_too_small_goes_on(nds, any_fleet, tmp_path):
 
 LINE = (
     r"iteration \d[\d,]*  [1-9]\d*\.\d s  \d+ s left  best [\d,]+  "
-    r"gap \+\d\.\d\d %  temperature [\d.]+  [\d,]+k? solutions/s$"
+    r"gap \+\d\.\d\d%  temperature [\d.]+  [\d,]+k? reconstructions/s$"
 )
 
 
@@ -279,7 +282,7 @@ def test_interrupted_search_is_written(start_nds, nds, instance, tmp_path):
     stdout, stderr = child.communicate(timeout=20)
     assert time.perf_counter() - began < 10
     assert child.returncode == 130
-    assert "stopped by  interrupted" in stdout
+    assert "stopped by       interrupted" in stdout
     assert "Traceback" not in stderr
     assert json.loads(report.read_text())["stopped"] == "interrupted"
     assert picture.stat().st_size > 1000

@@ -61,16 +61,16 @@ def test_check_of_published_solutions(nds, data, name, cost):
     assert told["feasible"] == "yes"
     assert told["cost"] == cost
     assert told["written"].endswith("which is right")
-    assert told["gap"].startswith(f"+0.00 % to the best known {cost} (")
+    assert told["gap"].startswith(f"+0.00% to the best known {cost} (")
 
 
 def test_check_beside_a_given_cost(nds, data):
     file = data / "lib/X/X-n106-k14.vrp"
     told = facts(nds("check", file, file.with_suffix(".sol"), "--best", 25000))
-    assert told["gap"] == "+5.45 % to the given 25,000"  # 26362 / 25000 = 1.05448
+    assert told["gap"] == "+5.45% to the given 25,000"  # 26362 / 25000 = 1.05448
     file = data / "small/toy.vrp"  # no best known one on record
     told = facts(nds("check", file, file.with_suffix(".sol"), "--best", 40))
-    assert told["gap"] == "-20.00 % to the given 40"  # 32 / 40
+    assert told["gap"] == "-20.00% to the given 40"  # 32 / 40
 
 
 def test_check_of_a_wrong_cost(nds, data, tmp_path):

@@ -171,12 +171,12 @@ def test_fine_tuning(nds: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     figures = gain["held_back"]
     assert told["start"] == f"{figures['start_cost']:.3f} ± {figures['start_cost_error']:.3f}"
     assert told["string removal"].startswith(f"{figures['string_cost']:.3f} ± {figures['string_cost_error']:.3f}; the ")
-    assert f"{figures['to_start']:+.2f} ± {figures['to_start_error']:.2f} % to the start" in answer.stdout
+    assert f"{figures['to_start']:+.2f} ± {figures['to_start_error']:.2f}% to the start" in answer.stdout
     assert told["checkpoint"] == "out/mine/checkpoint-000000004"
     shown = nds("models", "out/mine").stdout
     assert "on cpu" in shown and re.search(r"continued from +base \(sha256 ", shown)
     assert re.search(r"lineage +base \(sha256 [0-9a-f]{12}\): 1\.5 min on cpu, 250 steps, commit 0123456", shown)
-    assert re.search(r"validation: held_back\.to_start +\S+ ± \S+ %", shown) and "start_costs" not in shown
+    assert re.search(r"validation: held_back\.to_start +\S+ ± \S+%", shown) and "start_costs" not in shown
     answer = nds("train", "--resume", "out/mine", "--set", "train.instances=8", "--threads", 1, "-q")
     assert "the configuration differs" in answer.stderr
     assert answer.stdout == "out/mine/checkpoint-000000008\n"

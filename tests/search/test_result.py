@@ -60,7 +60,7 @@ def test_summary() -> None:
         "cost 27, distance 20, lost prizes 7, 1 route, 1 unserved\n"
         "route  stops  load  distance  duration  customers\n"
         "    1      2     5        20        20  big bakery, school\n"
-        "time limit after 1.50 s, 20 iterations, 4,000 solutions; seed 7"
+        "time limit after 1.50 s, 20 iterations, 4,000 reconstructions; seed 7"
     )
     broken = str(result_of(problem, (1, 2, 3))).splitlines()
     assert broken[1:3] == [
@@ -215,7 +215,7 @@ def test_page_says_how_far_the_best_known_cost_is() -> None:
     result = ndsvrp.solve(known, **SHORT)
     gap = 100 * (result.cost - 26362) / 26362
     page = result.to_html()
-    assert f"<dt>gap</dt><dd>{gap:+.2f} % to the best known 26,362 (" in page
+    assert f"<dt>gap</dt><dd>{gap:+.2f}% to the best known 26,362 (" in page
     curve = base64.b64decode(re.findall(r"data:image/svg\+xml;base64,([^\"]*)", page)[0]).decode()
     assert "best known, 26362" in curve
     table = result.to_dict()

@@ -46,7 +46,7 @@ def test_from_a_file_to_a_route(browser: Browser, address: str) -> None:
     browser.wait("document.querySelector('#state').textContent === 'cancelled'")
     facts = browser.run("document.querySelector('#facts').textContent")
     assert facts == "VRPTW · 100 customers · capacity 200 · at most 25 vehicles · seed 0"
-    assert "+0.00 %" in browser.run("document.querySelector('#numbers').textContent")
+    assert "+0.00%" in browser.run("document.querySelector('#numbers').textContent")
     assert "best known 827.3" in browser.run("document.querySelector('#curve').textContent")
     loads = browser.run(f"{LINES}.map((line) => line.cells[2].textContent)")
     assert sum(map(int, loads)) == 1810  # all demand

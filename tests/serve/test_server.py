@@ -175,7 +175,7 @@ def test_watch_shows_one_search(start) -> None:
     end = json.loads(text.strip().splitlines()[-1].removeprefix("data: "))
     assert (end["state"], end["forms"]) == ("cancelled", ["sol", "json", "html", "csv"])
     output, _ = child.communicate(timeout=20)
-    assert f"cost        {end['cost']:,.0f}\n" in output
+    assert f"cost             {end['cost']:,.0f}\n" in output
     assert child.returncode == 143
 
 

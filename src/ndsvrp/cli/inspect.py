@@ -85,9 +85,9 @@ def check_command(
     known = best_known(problem)
     if best is not None and report.feasible:
         percent = 100.0 * (report.cost - best) / best
-        facts.append(("gap", f"{percent:+.2f} % to the given {cost_of(best, problem.metric)}"))
+        facts.append(("gap", f"{percent:+.2f}% to the given {cost_of(best, problem.metric)}"))
     elif known is not None and report.feasible:
-        gap = f"{known.gap(report.cost):+.2f} % to the best known {cost_of(known.cost, problem.metric)}"
+        gap = f"{known.gap(report.cost):+.2f}% to the best known {cost_of(known.cost, problem.metric)}"
         facts.append(("gap", f"{gap} ({known.date})"))
     if problem.has_prizes:
         facts.append(("distance", cost_of(report.distance, problem.metric)))
@@ -116,7 +116,7 @@ def _check_set(problems: Sequence[Problem], solutions: Folder) -> bool:
             words.append(f"{number(written)} is written, which is wrong")
         known = best_known(problem)
         if known is not None and report.feasible:
-            words.append(f"gap {known.gap(report.cost):+.2f} %")
+            words.append(f"gap {known.gap(report.cost):+.2f}%")
         if report.violations:
             words.append(f"infeasible: {report.violations[0]}")
         right += agrees and report.feasible

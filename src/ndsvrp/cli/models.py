@@ -162,7 +162,7 @@ def figures(validation: dict[str, Any], lead: str = "") -> Facts:
         if isinstance(value, dict):
             facts += figures(value, f"{lead}{name}.")
         elif not isinstance(value, list) and not (name.endswith("_error") and name[: -len("_error")] in validation):
-            error, percent = validation.get(f"{name}_error"), " %" if name.startswith("to_") else ""
+            error, percent = validation.get(f"{name}_error"), "%" if name.startswith("to_") else ""
             both = f"{_shown(value)} ± {_shown(error)}" if error is not None else _shown(value)
             facts.append((f"{lead}{name}", both + percent))
     return facts

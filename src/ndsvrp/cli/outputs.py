@@ -20,7 +20,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.search.result import Result
 
 SUMMARY = ("instance", "cost", "distance", "lost_prizes", "routes", "unserved",
-           "seconds", "iterations", "solutions", "seed", "stopped")  # fmt: skip
+           "seconds", "iterations", "reconstructions", "seed", "stopped")  # fmt: skip
 
 
 def names_of(instances: Path) -> tuple[str, ...]:

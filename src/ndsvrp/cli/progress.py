@@ -119,7 +119,7 @@ class PlainLines(Watch):
 
 
 def line_of(progress: Progress, task: Shown, since: float = 0.0, curve: str = "") -> str:
-    """Return one line: iteration, time, time left, best cost, its gap and curve, temperature, solutions per second.
+    """Return one line: iteration, time, time left, best cost, its gap and curve, temperature, speed.
 
     `since` seconds have passed after the progress.
     """
@@ -131,11 +131,11 @@ def line_of(progress: Progress, task: Shown, since: float = 0.0, curve: str = ""
     else:
         words.append(f"best {cost_of(progress.best, task.metric)}")
         if task.known:
-            words.append(f"gap {100 * (progress.best - task.known) / task.known:+.2f} %")
+            words.append(f"gap {100 * (progress.best - task.known) / task.known:+.2f}%")
     words += [curve] if curve else []
     rate = progress.reconstructions / progress.seconds if progress.seconds > 0 else 0.0
     speed = f"{rate / 1000:,.0f}k" if rate >= 10_000 else f"{rate:,.0f}"
-    return "  ".join([*words, f"temperature {progress.temperature:.3g}", f"{speed} solutions/s"])
+    return "  ".join([*words, f"temperature {progress.temperature:.3g}", f"{speed} reconstructions/s"])
 
 
 def watch(console: Console, task: Shown, *, quiet: bool) -> Watch:

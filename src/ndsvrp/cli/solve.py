@@ -366,7 +366,7 @@ def _facts(result: Result) -> Facts:
     facts = [("cost", money(report.cost))]
     known = best_known(problem)
     if known is not None:
-        facts.append(("gap", f"{known.gap(report.cost):+.2f} % to the best known {money(known.cost)} ({known.date})"))
+        facts.append(("gap", f"{known.gap(report.cost):+.2f}% to the best known {money(known.cost)} ({known.date})"))
     if problem.has_prizes:
         optional = problem.customers - int(np.count_nonzero(problem.required))
         facts += [
@@ -383,7 +383,7 @@ def _facts(result: Result) -> Facts:
         ("stopped by", STOPPED.get(result.stopped, result.stopped)),
         ("seconds", f"{result.seconds:.2f}"),
         ("iterations", f"{result.iterations:,}"),
-        ("solutions", f"{result.reconstructions:,} ({rate:,.0f} per second)"),
+        ("reconstructions", f"{result.reconstructions:,} ({rate:,.0f} per second)"),
     ]
 
 

@@ -184,7 +184,7 @@ def validation_line(row: dict[str, Any]) -> str:
         part = f"{name} {_times(figure['reward_ratio'])}"
         if "cost" in figure:
             costs = ", ".join(f"{rule} {figure[f'{rule}_cost']:.3f}" for rule in ("related", "string"))
-            part += f" (search {with_error(figure, 'cost')}, {costs}; to the start {with_error(figure, 'to_start')} %)"
+            part += f" (search {with_error(figure, 'cost')}, {costs}; to the start {with_error(figure, 'to_start')}%)"
         parts.append(part)
     return f"{row['trained_seconds']:.0f} s  best-of-K reward against related removal: {', '.join(parts)}"
 
@@ -192,11 +192,11 @@ def validation_line(row: dict[str, Any]) -> str:
 def gain_facts(figures: dict[str, Any]) -> Facts:
     """Return what searches on held back instances found: mean costs, standard errors, paired differences."""
     rules = [(f"{rule} removal", f"{with_error(figures, f'{rule}_cost')}; the model is at "
-              f"{with_error(figures, f'to_{rule}')} %") for rule in ("related", "string")]  # fmt: skip
+              f"{with_error(figures, f'to_{rule}')}%") for rule in ("related", "string")]  # fmt: skip
     return [
         ("held back", f"{amount(figures['instances'], 'instance')}, mean cost of short searches with one seed"),
         ("start", with_error(figures, "start_cost")),
-        ("model", f"{with_error(figures, 'cost')}; {with_error(figures, 'to_start')} % to the start, paired"),
+        ("model", f"{with_error(figures, 'cost')}; {with_error(figures, 'to_start')}% to the start, paired"),
         *rules,
     ]
 

@@ -143,7 +143,7 @@ class TimeWindows(Constraint):
         widths = [window[1:, 1] - window[1:, 0] for window in windows]
         hours = [float(window[0, 1] - window[0, 0]) for window in windows]
         shares = [width / open_for for width, open_for in zip(widths, hours, strict=True) if open_for > 0]
-        share = f" and {100 * float(np.mean(np.concatenate(shares))):.1f} % of the hours" if shares else ""
+        share = f" and {100 * float(np.mean(np.concatenate(shares))):.1f}% of the hours" if shares else ""
         service = [problem.service[1:] for problem in problems if problem.service is not None]
         hours_text = " to ".join(spread(w[0, end] for w in windows) for end in (0, 1))
         if len(problems) == 1 and problems[0].clock_times:

@@ -87,7 +87,7 @@ def _facts(result: Result, known: BestKnown | None) -> str:
     facts = [("problem", f"{variant_of(problem).title}, {amount(problem.customers, 'customer')}")]
     facts.append(("cost", number(report.cost)))
     if known is not None:
-        gap = f"{known.gap(report.cost):+.2f} % to the best known {number(known.cost)} ({known.date})"
+        gap = f"{known.gap(report.cost):+.2f}% to the best known {number(known.cost)} ({known.date})"
         facts.append(("gap", gap))
     facts.append(("distance", number(report.distance)))
     if problem.has_prizes:

@@ -22,7 +22,7 @@ def summary(result: Result) -> str:
     lines += route_lines(result)
     why = STOPPED.get(result.stopped, result.stopped)
     spent = f"{result.seconds:.2f} s, {amount(result.iterations, 'iteration')}"
-    lines.append(f"{why} after {spent}, {amount(result.reconstructions, 'solution')}; seed {result.seed}")
+    lines.append(f"{why} after {spent}, {amount(result.reconstructions, 'reconstruction')}; seed {result.seed}")
     return "\n".join(_cut(printable(line)) for line in lines)
 
 

@@ -102,7 +102,7 @@ export class JobView {
     const numbers = [["cost", cost === null ? "–" : number(cost, problem.decimals), "main"]];
     if (problem.best_known && cost !== null) {
       const gap = (100 * (cost - problem.best_known.cost)) / problem.best_known.cost;
-      numbers.push([`to the best known (${problem.best_known.date})`, `${gap < 0 ? "−" : "+"}${number(Math.abs(gap), 2)} %`]);
+      numbers.push([`to the best known (${problem.best_known.date})`, `${gap < 0 ? "−" : "+"}${number(Math.abs(gap), 2)}%`]);
     }
     if (this.incumbent) {
       numbers.push(["routes", short(this.incumbent.routes.length)]);
@@ -111,7 +111,7 @@ export class JobView {
     }
     numbers.push(["seconds", this.curve.limit && job.state === "running" ? `${elapsed.toFixed(1)} of ${short(this.curve.limit)}` : seconds(elapsed)]);
     if (this.progress) {
-      numbers.push(["solutions tried", many(this.progress.reconstructions)]);
+      numbers.push(["reconstructions", many(this.progress.reconstructions)]);
       if (this.progress.unserved) numbers.push(["customers without a route", short(this.progress.unserved)]);
     }
     part("numbers").replaceChildren(
