@@ -85,6 +85,10 @@ SET = DATA / "sets/cvrp100.npz"
         ),
         (("generate", "cvrp", "-n", 5, "--out", "a.txt"), "a.txt: a set is written as .npz"),
         (("generate", "vrptw", "-n", 5, "--seeds", "x", "--out", "a.npz"), "--seeds: 'x' is not a range like 2-6"),
+        (
+            ("generate", "vrptw", "-n", 5, "--customer-layout", "ring", "--out", "a.npz"),
+            "unknown customer position 'ring' (known: random, clustered, random-clustered)",
+        ),
         (("bench", "report", "no.jsonl"), "no.jsonl: no such file"),
         (
             ("bench", "report", "no.jsonl", "--out", "a.txt"),

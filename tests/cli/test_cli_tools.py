@@ -157,8 +157,9 @@ def test_generate(nds, tmp_path):
 
 def test_generate_with_every_parameter(nds, tmp_path):
     out = tmp_path / "set.npz"
-    nds("generate", "pcvrptw", "-n", 40, "--layout", "clustered", "--depot", "cornered", "--places", "random-clustered",
-        "--seeds", "3-4", "--halving", 20, "--demand", "unitary", "--route-size", "3-5", "--horizon", 3, "--width", 0.2,
+    nds("generate", "pcvrptw", "-n", 40, "--layout", "clustered", "--depot", "cornered",
+        "--customer-layout", "random-clustered", "--seeds", "3-4", "--halving", 20, "--demand", "unitary",
+        "--route-size", "3-5", "--horizon", 3, "--width", 0.2,
         "--service", 0.1, "--tick", 0.01, "--prize-low", 0.3, "--prize-high", 0.4, "--prize-share", 0, "--first", 2,
         "--out", out)  # fmt: skip
     problem = ndsvrp.read(out)

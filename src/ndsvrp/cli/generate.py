@@ -61,7 +61,9 @@ def generate_command(
     smallest: Annotated[int | None, _option(_UNIFORM, Uniform, "smallest")] = None,
     largest: Annotated[int | None, _option(_UNIFORM, Uniform, "largest")] = None,
     depot: Annotated[str | None, _option(_CLUSTERED, Clustered, "depot", DepotPosition)] = None,
-    places: Annotated[str | None, _option(_CLUSTERED, Clustered, "customers", CustomerPosition, "--places")] = None,
+    customer_layout: Annotated[
+        str | None, _option(_CLUSTERED, Clustered, "customers", CustomerPosition, "--customer-layout")
+    ] = None,
     seeds: Annotated[str | None, _option(_CLUSTERED, Clustered, "seeds")] = None,
     halving: Annotated[float | None, _option(_CLUSTERED, Clustered, "halving")] = None,
     demand: Annotated[str | None, _option(_CLUSTERED, Clustered, "demand", DemandKind)] = None,
@@ -82,7 +84,7 @@ def generate_command(
     check_writable(out)
     uniform = _config(Uniform, smallest=smallest, largest=largest)
     clustered = _config(
-        Clustered, depot=depot, customers=places, seeds=_pair(seeds), halving=halving, demand=demand,
+        Clustered, depot=depot, customers=customer_layout, seeds=_pair(seeds), halving=halving, demand=demand,
         route_size=route_size,
     )  # fmt: skip
     windows = _config(Windows, horizon=horizon, width=width, service=service, tick=tick)
