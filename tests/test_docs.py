@@ -95,6 +95,14 @@ def test_the_reference_has_every_public_name() -> None:
     assert sorted(re.findall(r"^::: ndsvrp(?:\.\w+)*\.(\w+)$", text, re.MULTILINE)) == sorted(ndsvrp.__all__)
 
 
+def test_the_reference_hides_what_only_the_package_uses() -> None:
+    filters = re.findall(r'"!\^\(([\w|]+)\)\$"', (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    hidden = "|".join(filters).split("|")
+    assert {"comparable_times", "time_scale", "recipe", "rule_recipe", "with_export"} <= set(hidden)
+    public = [ndsvrp.models.Model, *(getattr(ndsvrp, name) for name in ndsvrp.__all__)]
+    assert not [name for name in hidden if not any(hasattr(each, name) for each in public)]  # each still exists
+
+
 def test_the_reference_shows_the_comments_of_fields() -> None:
     griffe = pytest.importorskip("griffe")
     extension = "tools/site_comments.py"
