@@ -332,6 +332,17 @@ def test_a_matrix_with_decimal_commas(tmp_path):
     assert read(path, distance=quoted).distance.tolist() == [[0, 1], [2, 0]]
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t", " , "])
+def test_lines_of_a_matrix_may_end_with_a_separator(tmp_path, mark):
+    path = put(tmp_path, "name,x,y\nhub,0,0\na,1,2\n")
+    for text in ("0,1,\n2,0,\n", ",a,hub,\na,0,2,\nhub,1,0,\n", ",a,hub\na,0,2,\nhub,1,0,\n"):
+        matrix = put(tmp_path, text.replace(",", mark), "m.csv")
+        assert read(path, distance=matrix).distance.tolist() == [[0, 1], [2, 0]]
+    for text, words in (("0,1,\n2,,\n", ":2: '' is not a number"), ("0,\n2,0\n", ":1: 1 value, expected 2: one per")):
+        matrix = put(tmp_path, text.replace(",", mark), "m.csv")
+        assert message(read, path, distance=matrix).startswith(f"{matrix}{words}")
+
+
 def test_large_tables_are_measured_before_they_are_parsed(tmp_path, monkeypatch):
     path = put(tmp_path, STOPS)
     monkeypatch.setattr("ndsvrp.io.reader.MAX_TABLE", 100)

@@ -19,6 +19,7 @@ def read_matrix_file(path: PathLike, names: tuple[str, ...]) -> Floats:
     """Return (n, n) numbers from row to column, for nodes of these names, the depot first.
 
     A CSV file may begin with a row of names; then each row begins with its name, and nodes may be in any order.
+    Lines may end with a separator.
     """
     suffix = Path(path).suffix.lower()
     try:
@@ -96,6 +97,8 @@ def _rows(text: str, nodes: int) -> Iterator[tuple[list[str], int]]:
             words = [word.strip() for word in next(csv.reader([line], delimiter=delimiter))]
         except csv.Error as error:
             raise InstanceError(f"is not CSV ({error})", line=number) from None
+        if len(words) > 1 and not words[-1]:  # no value may be missing: the line ends with a separator
+            words.pop()
         if len(words) == 1 and nodes > 1 and len(words[0].split()) > 1:
             raise InstanceError("values are separated by spaces: use commas, semicolons or tabs", line=number)
         yield words if delimiter == "," else [decimal(word) for word in words], number
