@@ -58,6 +58,22 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         "coordinates: has masked values, where a number is needed",
     ),
     "masked vehicles": ({"vehicles": np.ma.masked}, "vehicles: has masked values, where a number is needed"),
+    "tiny coordinates": (
+        {"coordinates": np.array(COORDINATES) * 1e-300},
+        "coordinates: too small, below 1e-150: use another unit",
+    ),
+    "tiny distances": (
+        {"distance": np.array(DISTANCE) * 1e-300},
+        "distance: too small, below 1e-150: use another unit",
+    ),
+    "tiny durations": (
+        {"distance": DISTANCE, "duration": np.array(DISTANCE) * 1e-300},
+        "duration: too small, below 1e-150: use another unit",
+    ),
+    "tiny capacity": (
+        {"demand": np.array([0, 2, 3]) * 1e-300, "capacity": 5e-300},
+        "capacity: too small, below 1e-150: use another unit",
+    ),
     "depot's demand": ({"demand": [1, 2, 3]}, "demand: the depot's is 1, must be 0"),
     "negative demand": ({"demand": [0, 2, -3]}, "demand: -3 is negative (customer 2)"),
     "too much": ({"demand": [0, 6, 3]}, "demand: 6 is above the capacity 5 (customer 1)"),
@@ -337,6 +353,13 @@ def test_lengths() -> None:
     timed = asymmetric.replace(duration=[[0, 7, 7], [8, 0, 7], [7, 7, 0]])
     assert timed.length(1, 0) == 3
     assert timed.travel_time(1, 0) == 8
+
+
+def test_tiny_numbers_beside_others_are_kept() -> None:
+    problem = make(coordinates=[[0, 0], [0, 1e-300], [6, 8]], demand=[0, 1e-300, 1], prize=[0, 1e-300, 1])
+    assert problem.length(0, 2) == problem.length(1, 2) == 10
+    near = make(coordinates=np.array(COORDINATES) * 1e-149)
+    assert near.length(0, 1) == pytest.approx(5e-149)
 
 
 def test_side() -> None:

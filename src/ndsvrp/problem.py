@@ -20,7 +20,7 @@ from ndsvrp.scope import checks_keywords
 from ndsvrp.solution import NOT_ROUTES, Solution, in_order
 from ndsvrp.text import printable
 
-LARGEST = 1e150  # of all numbers: their squares and sums are finite
+LARGEST, SMALLEST = 1e150, 1e-150  # of all numbers; of their scale: squares are finite, and not 0
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -105,6 +105,7 @@ class Problem:
             if (value := getattr(self, field.name)) is not None or field.required:
                 self._set(field.name, _value(field, value, n))
         self._check_travel()
+        self._check_scale()
         units = {"distance": "length", **{field.name: field.unit for field in FIELDS}}
         for name, unit in units.items():
             value = getattr(self, name)
@@ -281,6 +282,16 @@ class Problem:
                 raise InstanceError(
                     f"{matrix[row, column]:g} from node {row} to node {column} is negative", field=field, node=int(row)
                 )
+
+    def _check_scale(self) -> None:
+        """Refuse a problem whose numbers are all so small that their squares would become 0."""
+        travel = "coordinates" if self.distance is None else "distance"
+        scales = {travel: self.side(), "capacity": self.capacity}
+        if self.duration is not None:
+            scales["duration"] = self.time_unit()
+        for field, scale in scales.items():
+            if 0 < scale < SMALLEST:
+                raise InstanceError(f"too small, below {SMALLEST:g}: use another unit", field=field)
 
     def _set_distances_on_the_sphere(self) -> None:
         if self.metric is not Metric.NONE:

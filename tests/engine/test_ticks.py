@@ -48,7 +48,7 @@ def test_float_lengths_take_28_bits() -> None:
     assert ticks.fields["prize"] is None
 
 
-@pytest.mark.parametrize("power", [-900, -400, -100, 0, 100, 400])
+@pytest.mark.parametrize("power", [-490, -400, -100, 0, 100, 400])
 def test_scales_do_not_matter(power: int) -> None:
     scale = 2.0**power
     windows = np.array([[0, 60], [5, 20], [10, 30], [0, 40]])
