@@ -10,6 +10,7 @@ import pytest
 from ndsvrp import Metric, NdsError, Problem, Settings, Solver, check, generate, solve, solve_set
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.search import planning
+from ndsvrp.search.planning import Request, plan
 from ndsvrp.search.population import Population, PopulationSearch
 from ndsvrp.search.stopping import Budget
 
@@ -124,10 +125,10 @@ def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> No
     def population(problem: Problem, **how: Any) -> int:
         return Solver(**how).plan(problem).settings.population
 
-    small, large = generate("cvrp", 100, seed=1)[0], generate("cvrp", 300, seed=1)[0]
+    small, below, middle = (generate("cvrp", n, seed=1)[0] for n in (100, 299, 300))
     others = [generate(name, 100, seed=1)[0] for name in ("vrptw", "pcvrp")]
-    others += [small.replace(vehicles=50), small.replace(max_distance=9.0), large]
-    assert population(small) == population(small, threads=1) == 16
+    others += [small.replace(vehicles=50), small.replace(max_distance=9.0), middle]
+    assert population(small) == population(small, threads=1) == population(below) == 16
     assert [population(problem) for problem in others] == [0] * 5
     assert population(small, chains=4) == population(small, regions=2) == population(small, solver="sisr") == 0
     assert population(small, ruin=lambda request: None) == population(small, ruin="policy") == 0
@@ -140,6 +141,30 @@ def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> No
     assert population(small, solver="hybrid") == 0
     with pytest.raises(NdsError, match="a population is searched on a CPU: give device=cpu, or population=0"):
         population(small, solver="hybrid", population=5)
+
+
+def test_a_population_from_300_customers_on_needs_time() -> None:
+    """Its children are long, and it has a solution for each core."""
+    problem, largest, large = (generate("cvrp", n, seed=1)[0] for n in (300, 699, 700))
+
+    def settings(problem: Problem, seconds: float | None, threads: int = 1, together: int = 1, **how: Any) -> Settings:
+        return plan(problem, Request.of(device="cpu", threads=threads, **how), together, seconds=seconds).settings
+
+    by_cores = [settings(problem, 30.0, threads) for threads in (1, 8, 12, 100)]
+    assert [(each.population, each.chains) for each in by_cores] == [(8, 4), (8, 8), (12, 12), (64, 100)]
+    children = {(each.regions, each.anneal_share, each.child_steps, each.warm) for each in by_cores}
+    assert children == {(1, 0.5, 100, 0.01)}
+    assert settings(problem, 15.0, 2).population == 8, "seconds of all cores count"
+    assert settings(problem, 30.0, 12, together=4).population == 8
+    assert settings(largest, 70.0).population == 8
+    without = [settings(problem, 29.9), settings(problem, None), settings(problem, 14.9, 2), settings(large, 1e6)]
+    assert [(each.population, each.child_steps) for each in without] == [(0, 10)] * 4
+    given = settings(problem, 30.0, population=3, anneal_share=0.9)
+    assert (given.population, given.anneal_share, given.child_steps) == (3, 0.9, 100)
+    assert settings(generate("vrptw", 300, seed=1)[0], 30.0).population == 0
+    assert settings(problem.replace(vehicles=90), 30.0).population == 0
+    small = settings(generate("cvrp", 299, seed=1)[0], 0.1)
+    assert (small.population, small.anneal_share, small.child_steps, small.warm) == (16, 0.3, 10, 0.005)
 
 
 def test_what_is_given_beside_a_population() -> None:
@@ -181,7 +206,7 @@ def test_the_same_best_solution_enters_a_population_once() -> None:
 def test_children_fill_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "usable_cores", lambda: 12)
     problem = generate("cvrp", 100, seed=1)[0]
-    assert Solver(device="cpu").plan(problem, timed=True).settings.chains == 12
+    assert Solver(device="cpu").plan(problem, seconds=1.0).settings.chains == 12
     plan = Solver(device="cpu").plan(problem)
     assert (plan.settings.chains, plan.threads) == (4, 12), "the 16 solutions are annealed on all cores"
 

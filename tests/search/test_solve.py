@@ -452,18 +452,18 @@ def test_timed_searches_have_a_chain_for_each_core(
     monkeypatch.setattr(planning, "usable_cores", lambda: cores)
     problem = Problem(demand=np.r_[0, np.full(customers, 5)], capacity=100, coordinates=np.eye(customers + 1)[:, :2])
 
-    def chosen(timed: bool = True, together: int = 1, **how: Any) -> tuple[int, int]:
-        settings = Solver(**{"device": "cpu"} | how).plan(problem, together, timed=timed).settings
+    def chosen(seconds: float | None = 1.0, together: int = 1, **how: Any) -> tuple[int, int]:
+        settings = Solver(**{"device": "cpu"} | how).plan(problem, together, seconds=seconds).settings
         return settings.chains, settings.regions
 
     assert chosen() == chosen(threads=cores) == expected
-    few = chosen(timed=False)
+    few = chosen(None)
     assert few == chosen(threads=1) == chosen(together=cores), "the batch fills the cores"
     assert chosen(chains=7) == (7, 1)
     assert chosen(solver="sisr") == (1, 1)
     own: dict[str, Any] = {"ruin": lambda request: None}
-    assert chosen(**own) == chosen(timed=False, **own), "as many as without a time limit"
-    plan = Solver(device="cpu").plan(problem, timed=True)
+    assert chosen(**own) == chosen(None, **own), "as many as without a time limit"
+    plan = Solver(device="cpu").plan(problem, seconds=1.0)
     assert plan.threads == min(cores, expected[0])
 
 

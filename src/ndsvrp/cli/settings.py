@@ -50,7 +50,7 @@ def _table(head: tuple[str, ...], content: Sequence[tuple[str, ...]]) -> Table:
 def rows() -> list[tuple[str, ...]]:
     """Return (name, value for each solver, sentence) of every setting; for hybrid that of a CVRP."""
     plain = Problem(demand=np.array([0.0, 1.0]), capacity=1.0, coordinates=np.zeros((2, 2)))
-    others = settings.sisr(), settings.with_population(settings.hybrid(plain), settings.population_for(plain))
+    others = settings.sisr(), settings.with_population(settings.hybrid(plain), plain, settings.population_for(plain))
     return [
         (name, _show(default), *(_show(getattr(other, name)) for other in others), text)
         for name, default, text in describe(Settings)
@@ -83,6 +83,8 @@ def training_page() -> str:
 
 def page() -> str:
     """Return docs/settings.md."""
+    (few, most), least = settings.SOLUTIONS, settings.TIME_TO_RECOMBINE
+    children = ", ".join(f"`{name}` is {_show(value)}" for name, value in settings.LONG_CHILDREN.items())
     lines = [
         "# Search settings",
         "",
@@ -93,15 +95,18 @@ def page() -> str:
         "",
         "The column `hybrid` is for a small CVRP on a CPU. For other problems it differs:",
         "",
-        f"- With any other constraint than capacity, from {settings.SMALL} customers on, and on a GPU, there is no",
-        "  population, and `hot` is 0.1.",
+        f"- From {settings.SMALL} to {settings.MIDDLE - 1:,} customers there is a population if only a time limit ends",
+        f"  the search, of at least {least} s of a core per customer: {few} solutions, or one for each core, at",
+        f"  most {most}. Then {children}.",
+        f"- With any other constraint than capacity, from {settings.MIDDLE} customers on, and on a GPU, there is none.",
+        "- Without a population `hot` is 0.1.",
         "- If vehicles are limited, `weigh_unserved` is on.",
         "- With prizes `start_served` is on. If vehicles are limited, too, and no customer is required, `free_fleet`",
         "  is 0.3.",
         "- With windows, if a vehicle carries more than 25 customers, `open_cheaper` is 0.5. With prizes, too,",
         "  `serve_bonus` is 0.3.",
-        "- From 300 customers and 16 routes on there are `regions`, as many as have 150 customers and 8 routes each,",
-        "  at most 32 on a CPU, and one chain per region.",
+        "- Without a population, there are `regions` from 300 customers and 16 routes on, as many as have 150",
+        "  customers and 8 routes each, at most 32 on a CPU, and one chain per region.",
         "- From 2,500 customers on, `start_savings` is on, and `hot` is 1.5 / sqrt(N).",
         "- On a GPU there are 256 chains, and `regions` is a power of two.",
         "",

@@ -44,7 +44,7 @@ from ndsvrp.search.planning import Plan, Request
 from ndsvrp.search.result import STOPPED, Progress, Result
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.solver import Opened, Solver
-from ndsvrp.search.stopping import Limits, is_timed
+from ndsvrp.search.stopping import Limits, seconds_of
 from ndsvrp.search.summary import route_lines
 from ndsvrp.search.warm_start import missing_customers
 from ndsvrp.solution import Solution
@@ -214,7 +214,7 @@ class _Task:
 def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init: Path | None) -> None:
     files.check(task.file, problem)
     start = read_solution(init)[0] if init is not None else None
-    opened = solver.open(problem, timed=is_timed(task.limits))
+    opened = solver.open(problem, seconds=seconds_of(task.limits))
     task.tell(headline(problem, task.rounding))
     task.tell(plan_line(opened.plan, solver.request, _model_name(opened)))
     task.tell(task.limit_line)
@@ -269,7 +269,7 @@ def _both(first: Callback, second: Callback) -> Callback:
 def _solve_set(solver: Solver, task: _Task, problems: Sequence[Problem], folder: Folder, together: int) -> None:
     folder.prepare(task.file)
     together = min(together, len(problems))
-    opened = solver.open(problems[0], together, timed=is_timed(task.limits))
+    opened = solver.open(problems[0], together, seconds=seconds_of(task.limits))
     task.tell(headline(problems[0], task.rounding, len(problems)))
     task.tell(plan_line(opened.plan, solver.request, _model_name(opened), together))
     task.tell(f"{task.limit_line}, each")

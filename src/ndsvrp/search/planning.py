@@ -103,13 +103,13 @@ def plan(
     request: Request,
     together: int = 1,
     *,
-    timed: bool = False,
+    seconds: float | None = None,
     has_gpu: Callable[[], bool] | None = None,
 ) -> Plan:
     """Decide what a search will use, for one problem or for so many of this kind together.
 
-    `timed`: only a time limit ends it, so that its chains may depend on the number of cores. `has_gpu`: whether there
-    is a GPU where it will run; by default on this machine.
+    `seconds`: of a search that only a time limit ends, so that its chains may depend on the number of cores. `has_gpu`:
+    whether there is a GPU where it will run; by default on this machine.
     """
     has_gpu = has_gpu or _has_gpu
     ruin = _default_ruin(problem, request, has_gpu) if request.ruin is None else request.ruin
@@ -129,6 +129,11 @@ def plan(
     base = presets.sisr() if solver == "sisr" else of_problem[solver](problem)
     if device == "cuda" and solver != "sisr" and preset == "default":
         base = presets.on_gpu(base, problem, is_learned)
+    if request.threads is not None:
+        require_whole("threads", request.threads)
+        if request.threads < 1:
+            raise NdsError(f"threads must be at least 1, got {request.threads}")
+    cores = request.threads or usable_cores()
     changes = dict(request.settings)
     if ruin is not None:
         changes["ruin"] = _pick("ruin", ruin, RUINS) if isinstance(ruin, str) else "function"
@@ -138,20 +143,16 @@ def plan(
     if request.chains is not None or is_own:  # regions divide the chains, and own ruins choose for whole solutions
         changes = {"regions": 1, "rule_steps": 0, **changes}
     elif device == "cpu" and solver == "hybrid" and changes.get("regions", 1) == 1:
-        changes = {"population": presets.population_for(problem), **changes}
+        core_seconds = None if seconds is None else seconds * cores
+        changes = {"population": presets.population_for(problem, core_seconds, cores // together), **changes}
     if changes.get("population", 0) != 0:
-        base = presets.with_population(base, changes["population"])
+        base = presets.with_population(base, problem, changes["population"])
     settings = replace(base, **changes)
-    if request.threads is not None:
-        require_whole("threads", request.threads)
-        if request.threads < 1:
-            raise NdsError(f"threads must be at least 1, got {request.threads}")
     if settings.population > 0 and device == "cuda":
         raise NdsError("a population is searched on a CPU: give device=cpu, or population=0")
     if settings.population > 0 and problem.vehicles is not None:
         raise NdsError("a population is for problems whose vehicles are not limited: give population=0")
-    cores = request.threads or usable_cores()
-    if timed and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:
+    if seconds is not None and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:
         settings = presets.fill_cores(settings, problem, cores // together)
     threads = min(cores, together * max(settings.chains, settings.solutions))
     model = _model(problem, request.model) if is_learned else None

@@ -177,7 +177,10 @@ LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter route
 REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most in regions; `fill_cores` adds others to timed searches
 POPULATION, POPULATION_HOT = 16, 0.03  # solutions that are recombined, and where their annealing starts
-SMALL = 300  # customers below which a population is better than chains: docs/findings.md
+SMALL, MIDDLE = 300, 700  # customers below which a population is better than chains, or is with time: docs/findings.md
+TIME_TO_RECOMBINE = 0.1  # seconds of a core per customer that it needs from SMALL on
+SOLUTIONS = 8, 64  # of such a population: at least, and at most, on so many cores
+LONG_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "child_steps": 100, "warm": 0.01}
 LARGE = 2500  # customers from which savings are a better start than one route per customer
 POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
@@ -200,15 +203,28 @@ def hybrid(problem: Problem) -> Settings:
     return replace(settings, start_savings=True, hot=1.5 / problem.customers**0.5)
 
 
-def population_for(problem: Problem) -> int:
-    """Return the population by which `hybrid` searches a problem on a CPU; 0: chains find as much: docs/findings.md."""
-    is_plain = variant_of(problem).name == "cvrp" and problem.vehicles is None
-    return POPULATION if is_plain and problem.customers < SMALL else 0
+def population_for(problem: Problem, core_seconds: float | None = None, cores: int = 1) -> int:
+    """Return the population by which `hybrid` searches a problem on a CPU; 0: chains find as much: docs/findings.md.
+
+    `core_seconds`: time of all cores together, if only a time limit ends the search. Then the population may depend on
+    the number of cores.
+    """
+    if variant_of(problem).name != "cvrp" or problem.vehicles is not None or problem.customers >= MIDDLE:
+        return 0
+    if problem.customers < SMALL:
+        return POPULATION
+    if core_seconds is None or core_seconds < TIME_TO_RECOMBINE * problem.customers:
+        return 0
+    few, most = SOLUTIONS
+    return min(max(few, cores), most)
 
 
-def with_population(settings: Settings, size: int) -> Settings:
+def with_population(settings: Settings, problem: Problem, size: int) -> Settings:
     """Return the settings with a population in place of chains or regions."""
-    return replace(settings, chains=CPU_CHAINS[0], regions=1, population=size, hot=POPULATION_HOT)
+    children = {} if problem.customers < SMALL else LONG_CHILDREN
+    return replace(
+        settings, chains=CPU_CHAINS[0], regions=1, population=size, hot=POPULATION_HOT, **children
+    )  # fmt: skip
 
 
 def fill_cores(settings: Settings, problem: Problem, cores: int) -> Settings:

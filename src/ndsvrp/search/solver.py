@@ -24,7 +24,7 @@ from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.options import Options
 from ndsvrp.search.planning import Plan, Request, plan
 from ndsvrp.search.result import STOPPED, Result, no_solution
-from ndsvrp.search.stopping import Budget, Limits, is_timed
+from ndsvrp.search.stopping import Budget, Limits, seconds_of
 from ndsvrp.search.warm_start import missing_customers, with_missing
 from ndsvrp.solution import Solution, require_solution
 from ndsvrp.text import amount
@@ -79,17 +79,17 @@ class Solver:
         self._engines.clear()
         self._models.clear()
 
-    def plan(self, problem: Problem, together: int = 1, *, timed: bool = False) -> Plan:
+    def plan(self, problem: Problem, together: int = 1, *, seconds: float | None = None) -> Plan:
         """Return what a search of this problem, or of so many of its kind together, will use.
 
-        `timed`: whether it has a time limit, and none on iterations.
+        `seconds`: its time limit, if it has none on iterations.
         """
         require_problem("solve", problem)
-        return plan(problem, self.request, together, timed=timed)
+        return plan(problem, self.request, together, seconds=seconds)
 
-    def open(self, problem: Problem, together: int = 1, *, timed: bool = False) -> Opened:
+    def open(self, problem: Problem, together: int = 1, *, seconds: float | None = None) -> Opened:
         """Return the plan for a problem, or for so many of its kind together, with its engine and ruin."""
-        chosen = self.plan(problem, together, timed=timed)
+        chosen = self.plan(problem, together, seconds=seconds)
         key = chosen.device, chosen.threads
         if key not in self._engines:  # before the model: a missing device is refused before anything is loaded
             self._engines[key] = make_engine(chosen)
@@ -115,7 +115,7 @@ class Solver:
         refuse_unnamed("solve", unnamed)
         if init is not None:
             require_solution("init", init)
-        opened = self.open(problem, timed=is_timed(limits))
+        opened = self.open(problem, seconds=seconds_of(limits))
         require_run(seed, limits)
         missing = [] if init is None else missing_customers(problem, init)
         if short := shortage(problem):
@@ -151,7 +151,7 @@ class Solver:
         alike, refused = sorted_out(problems)
         for members in self._by_plan(problems, alike):  # every refusal comes before the first search
             first, size = problems[members[0]], min(together or TOGETHER, len(members))
-            opened = self.open(first, size, timed=is_timed(limits))
+            opened = self.open(first, size, seconds=seconds_of(limits))
             if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
                 size = 1
             groups.append((members, size, opened))

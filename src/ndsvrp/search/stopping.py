@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TypedDict
 
+import numpy as np
+
 from ndsvrp.errors import NdsError
 from ndsvrp.records import require_number, require_whole
 from ndsvrp.scope import keyword_hint
@@ -22,9 +24,11 @@ class Limits(TypedDict, total=False):
     target: float | None  #: a cost that is good enough
 
 
-def is_timed(limits: Limits) -> bool:
-    """Return whether time limits a search, and not its iterations: then its result depends on the machine anyway."""
-    return limits.get("time") is not None and limits.get("iterations") is None
+def seconds_of(limits: Limits) -> float | None:
+    """Return the time limit of a search without one on iterations, whose result depends on the machine anyway."""
+    seconds = limits.get("time")
+    is_number = isinstance(seconds, int | float | np.integer | np.floating)  # what is not is refused later
+    return float(seconds) if seconds is not None and is_number and limits.get("iterations") is None else None
 
 
 @dataclass
