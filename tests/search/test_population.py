@@ -163,6 +163,8 @@ def test_a_population_from_300_customers_on_needs_time() -> None:
     assert (given.population, given.anneal_share, given.child_steps) == (3, 0.9, 100)
     assert settings(generate("vrptw", 300, seed=1)[0], 30.0).population == 0
     assert settings(problem.replace(vehicles=90), 30.0).population == 0
+    carried = [problem.replace(demand=np.r_[0, np.ones(300)], capacity=capacity) for capacity in (5, 6)]
+    assert [settings(each, 30.0).population for each in carried] == [0, 8], "routes of five customers are too short"
     small = settings(generate("cvrp", 299, seed=1)[0], 0.1)
     assert (small.population, small.anneal_share, small.child_steps, small.warm) == (16, 0.3, 10, 0.005)
 

@@ -178,7 +178,7 @@ REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most in regions; `fill_cores` adds others to timed searches
 POPULATION, POPULATION_HOT = 16, 0.03  # solutions that are recombined, and where their annealing starts
 SMALL, MIDDLE = 300, 700  # customers below which a population is better than chains, or is with time: docs/findings.md
-TIME_TO_RECOMBINE = 0.1  # seconds of a core per customer that it needs from SMALL on
+TIME_TO_RECOMBINE, SHORT_ROUTE = 0.1, 6  # from SMALL on: seconds of a core per customer, and customers of a vehicle
 SOLUTIONS = 8, 64  # of such a population: at least, and at most, on so many cores
 LONG_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "child_steps": 100, "warm": 0.01}
 LARGE = 2500  # customers from which savings are a better start than one route per customer
@@ -213,7 +213,7 @@ def population_for(problem: Problem, core_seconds: float | None = None, cores: i
         return 0
     if problem.customers < SMALL:
         return POPULATION
-    if core_seconds is None or core_seconds < TIME_TO_RECOMBINE * problem.customers:
+    if core_seconds is None or core_seconds < TIME_TO_RECOMBINE * problem.customers or _carried(problem) < SHORT_ROUTE:
         return 0
     few, most = SOLUTIONS
     return min(max(few, cores), most)
@@ -222,9 +222,7 @@ def population_for(problem: Problem, core_seconds: float | None = None, cores: i
 def with_population(settings: Settings, problem: Problem, size: int) -> Settings:
     """Return the settings with a population in place of chains or regions."""
     children = {} if problem.customers < SMALL else LONG_CHILDREN
-    return replace(
-        settings, chains=CPU_CHAINS[0], regions=1, population=size, hot=POPULATION_HOT, **children
-    )  # fmt: skip
+    return replace(settings, chains=CPU_CHAINS[0], regions=1, population=size, hot=POPULATION_HOT, **children)
 
 
 def fill_cores(settings: Settings, problem: Problem, cores: int) -> Settings:
