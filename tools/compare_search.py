@@ -109,6 +109,7 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "x-tight-fleet": tight_fleet,
     "x400-short": lambda i: x_like(400, "3-5", i, "50-100"),
     "x400": lambda i: x_like(400, "8-12", i),
+    "x650": lambda i: x_like(650, ("8-12", "16-25")[i % 2], i),
     "x800-long": lambda i: x_like(800, "16-25", i),
     "limits": limited,
     "cvrp500": drawn("cvrp", 500),

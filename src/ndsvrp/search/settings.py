@@ -177,7 +177,8 @@ LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter route
 REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most in regions; `fill_cores` adds others to timed searches
 POPULATION, POPULATION_HOT = 16, 0.03  # solutions that are recombined, and where their annealing starts
-SMALL, MIDDLE = 300, 700  # customers below which a population is better than chains, or is with time: docs/findings.md
+SMALL = 300  # customers below which a population is better than chains: docs/findings.md
+MIDDLE = 500  # customers up to which it is better if there is time, and routes are not too short
 TIME_TO_RECOMBINE, SHORT_ROUTE = 0.1, 6  # from SMALL on: seconds of a core per customer, and customers of a vehicle
 SOLUTIONS = 8, 64  # of such a population: at least, and at most, on so many cores
 LONG_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "child_steps": 100, "warm": 0.01}
@@ -209,7 +210,7 @@ def population_for(problem: Problem, core_seconds: float | None = None, cores: i
     `core_seconds`: time of all cores together, if only a time limit ends the search. Then the population may depend on
     the number of cores.
     """
-    if variant_of(problem).name != "cvrp" or problem.vehicles is not None or problem.customers >= MIDDLE:
+    if variant_of(problem).name != "cvrp" or problem.vehicles is not None or problem.customers > MIDDLE:
         return 0
     if problem.customers < SMALL:
         return POPULATION
