@@ -169,6 +169,15 @@ def test_a_population_from_300_customers_on_needs_time() -> None:
     assert (small.population, small.anneal_share, small.child_steps, small.warm) == (16, 0.3, 10, 0.005)
 
 
+def test_a_set_is_grouped_by_the_plans_that_its_problems_have_alone() -> None:
+    """Problems of one size, with short and with longer routes, have different plans only if there is time."""
+    problem = generate("cvrp", 300, seed=1)[0]
+    problems = [problem.replace(demand=np.r_[0, np.ones(300)], capacity=capacity) for capacity in (5, 6, 5)]
+    solver = Solver(device="cpu", threads=1)
+    assert solver._by_plan(problems, [[0, 1, 2]], 30.0) == [[0, 2], [1]]
+    assert [solver._by_plan(problems, [[0, 1, 2]], time) for time in (29.0, None)] == [[[0, 1, 2]]] * 2
+
+
 def test_what_is_given_beside_a_population() -> None:
     problem = generate("cvrp", 100, seed=1)[0]
     alone, both = (Solver(device="cpu", **how).plan(problem).settings for how in ({}, {"chains": 6, "population": 8}))

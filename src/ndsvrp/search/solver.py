@@ -149,9 +149,10 @@ class Solver:
         problems = require_set(problems, together)
         groups = []
         alike, refused = sorted_out(problems)
-        for members in self._by_plan(problems, alike):  # every refusal comes before the first search
+        seconds = seconds_of(limits)
+        for members in self._by_plan(problems, alike, seconds):  # every refusal comes before the first search
             first, size = problems[members[0]], min(together or TOGETHER, len(members))
-            opened = self.open(first, size, seconds=seconds_of(limits))
+            opened = self.open(first, size, seconds=seconds)
             if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
                 size = 1
             groups.append((members, size, opened))
@@ -176,12 +177,14 @@ class Solver:
             pass  # earlier results are kept
         return outcomes.all
 
-    def _by_plan(self, problems: Sequence[Problem], groups: Sequence[Sequence[int]]) -> list[list[int]]:
+    def _by_plan(
+        self, problems: Sequence[Problem], groups: Sequence[Sequence[int]], seconds: float | None
+    ) -> list[list[int]]:
         """Split groups so that every problem is searched by the plan that it has alone, but for the threads."""
         parts: dict[tuple[int, Plan], list[int]] = {}
         for number, members in enumerate(groups):
             for i in members:
-                parts.setdefault((number, replace(self.plan(problems[i]), threads=0)), []).append(i)
+                parts.setdefault((number, replace(self.plan(problems[i], seconds=seconds), threads=0)), []).append(i)
         return list(parts.values())
 
 
