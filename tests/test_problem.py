@@ -49,6 +49,11 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "spans of time": ({"service": [np.timedelta64(5, "s")] * 3}, "service: not numbers (timedelta64[s])"),
     "complex numbers": ({"demand": np.array([0, 1j, 2])}, "demand: not numbers (complex128)"),
+    "text": ({"demand": ["0", "2", "3"]}, "demand: not numbers (<U1)"),
+    "text among numbers": ({"demand": np.array([0, "2", 3], object)}, "demand: not numbers ('2')"),
+    "text for a number": ({"capacity": "5"}, "capacity: not numbers (<U1)"),
+    "truth": ({"demand": [False, True, True]}, "demand: not numbers (bool)"),
+    "truth among numbers": ({"demand": np.array([0, True, 3], object)}, "demand: not numbers (True)"),
     "masked demand": (
         {"demand": np.ma.masked_array([0, 2, 3], [False, True, False])},
         "demand: has masked values, where a number is needed",

@@ -342,6 +342,10 @@ def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, f
         with np.errstate(over="ignore"):  # of wider floats, which become infinite
             numbers = given if given.dtype.kind in "iuf" else value
             array = np.array(numbers, dtype=np.float64)  # a copy, frozen below
+        if given.dtype.kind in "USb":  # text and truth, of which numpy has made floats
+            raise TypeError(given.dtype)
+        if given.dtype.kind == "O" and (wrong := [each for each in given.flat if isinstance(each, str | bytes | bool)]):
+            raise TypeError(repr(wrong[0]))
     except (TypeError, ValueError, OverflowError) as error:
         why = "rows of different lengths" if "inhomogeneous" in str(error) else str(error)
         raise InstanceError(f"not numbers ({why})", field=field) from None

@@ -59,6 +59,16 @@ def test_a_search_on_cpus_has_one_thread_unless_more_are_asked_for() -> None:
     assert cluster.surveyed == [Needs(4, 0), Needs(6, 0)]
 
 
+def test_plans_are_those_of_workers_in_the_given_time() -> None:
+    cluster: Any = FakeCluster()
+    problems = ndsvrp.generate("cvrp", 400, count=1, seed=1)
+    populations = [
+        ClusterSolver(cluster, problems, Request(), seconds=seconds).batches[0].plan.settings.population
+        for seconds in (None, 39.0, 41.0)
+    ]
+    assert populations == [0, 0, 8], "0.1 s per customer"
+
+
 def test_gpus_of_the_cluster_count_and_not_those_of_this_machine() -> None:
     solver, cluster = decided(Request(), gpus=1)
     assert (solver.request.device, solver.request.threads) == ("cuda", None)

@@ -234,6 +234,21 @@ def test_a_set_is_not_written_under_the_ending_of_another_format(tmp_path, name)
     assert [file.name for file in tmp_path.iterdir()] == ["a.set"]
 
 
+def test_the_format_must_not_contradict_the_ending(tmp_path):
+    problem = read(DATA / "small/toytw.vrp")
+    for name, form in (("a.vrp", "json"), ("a.csv", "vrp"), ("a.json", "solomon")):
+        path = tmp_path / name
+        with pytest.raises(InstanceError) as caught:
+            write(path, problem, form=form)
+        assert (
+            str(caught.value) == f"{path}: the format '{form}' under the ending {path.suffix} could not be read again"
+        )
+    assert list(tmp_path.iterdir()) == []
+    for name in ("a.vrp", "a.txt", "a.dat"):
+        write(tmp_path / name, problem, form="vrp")
+        assert read(tmp_path / name) == problem
+
+
 # --- JSON --------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set
 from ndsvrp.io.files import check_writable, is_standard
 from ndsvrp.io.folders import instance_files, is_folder
-from ndsvrp.io.write import FORMS, form_by_ending, write_problems
+from ndsvrp.io.write import FORMS, form_by_ending, require_form, write_problems
 from ndsvrp.schemas import NAMES, schema_text
 from ndsvrp.text import amount
 
@@ -66,7 +66,7 @@ def convert_command(
 
 def _convert_set(file: Path, folder: Path, form: str, round_: str, ignored: Sequence[str], stated: Stated) -> None:
     """Write every instance of a set or folder to a file of its own."""
-    form_by_ending(folder, form)
+    require_form(folder, form)
     problems = read_set(file, round_, ignore_fields=ignored, **stated)
     ending = {"solomon": "txt"}.get(form, form)
     stems = [path.stem for path in instance_files(file)] if is_folder(file) else []

@@ -295,7 +295,7 @@ def _solve_on_cluster(
 
     folder.prepare(task.file)
     with connect() as cluster:
-        solver = ClusterSolver(cluster, problems, request, together)
+        solver = ClusterSolver(cluster, problems, request, together, seconds=seconds_of(task.limits))
         task.tell(headline(problems[0], task.rounding, len(problems)))
         if solver.batches:
             first, asked = solver.batches[0], replace(request, threads=solver.request.threads)

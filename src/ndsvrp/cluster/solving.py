@@ -20,7 +20,7 @@ from ndsvrp.search.control import interruptible
 from ndsvrp.search.planning import Plan, Request, plan
 from ndsvrp.search.result import Result
 from ndsvrp.search.solver import TOGETHER, OnResult, Outcome, Outcomes, Solver, require_run, require_set, sorted_out
-from ndsvrp.search.stopping import Limits
+from ndsvrp.search.stopping import Limits, seconds_of
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,17 @@ class ClusterSolver:
     """A set of problems to solve on a cluster: every decision is made before the first search."""
 
     def __init__(
-        self, cluster: Cluster, problems: Sequence[Problem], request: Request, together: int | None = None
+        self,
+        cluster: Cluster,
+        problems: Sequence[Problem],
+        request: Request,
+        together: int | None = None,
+        *,
+        seconds: float | None = None,
     ) -> None:
+        """`seconds`: of searches that only a time limit ends; the plans of workers depend on it."""
         self.cluster, self.problems, self._has_gpu = cluster, problems, cache(cluster.has_gpu)
+        self._seconds = seconds
         self.files = model_files(request)
         alike, self.refused = sorted_out(problems)
         self.request = self._decided(problems[alike[0][0]], request) if alike else request
@@ -75,7 +83,8 @@ class ClusterSolver:
             size = min(TOGETHER, -(-len(members) // max(1, self.cluster.slots(Needs(cores, 1)))))
         for begin in range(0, len(members), size):
             part = members[begin : begin + size]
-            chosen = plan(self.problems[part[0]], self.request, len(part), has_gpu=self._has_gpu)
+            first = self.problems[part[0]]
+            chosen = plan(first, self.request, len(part), seconds=self._seconds, has_gpu=self._has_gpu)
             yield Batch(part, chosen, Needs(cores, 1) if on_gpu else Needs(chosen.threads))
 
     def run(
@@ -123,7 +132,7 @@ def solve_on_cluster(
     require_run(seed, limits)  # refuses now what every worker would refuse
     outcomes = Outcomes(len(problems), on_result)
     with connect() as connected, interruptible():
-        answers = ClusterSolver(connected, problems, request, together).run(seed, limits)
+        answers = ClusterSolver(connected, problems, request, together, seconds=seconds_of(limits)).run(seed, limits)
         try:
             for position, outcome in answers:
                 outcomes.add(position, outcome)

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Literal, get_args
 
 from ndsvrp.errors import NdsError
-from ndsvrp.records import documented
+from ndsvrp.records import documented, require_record, require_whole
 
 Layout = Literal["uniform", "clustered"]
 DepotPosition = Literal["random", "centred", "cornered"]
@@ -40,6 +40,7 @@ class Uniform:
     largest: int = documented(9, "Largest demand of a customer; all whole numbers in between are equally likely.")
 
     def __post_init__(self) -> None:
+        require_record(self, {})
         message = f"demands must satisfy 0 <= smallest <= largest, got {self.smallest} and {self.largest}"
         _require(0 <= self.smallest <= self.largest, message)
         _require(self.largest < WIDEST, f"largest must be below {WIDEST:,}, got {self.largest}")
@@ -76,7 +77,12 @@ class Clustered:
         choose("customer position", self.customers, get_args(CustomerPosition))
         choose("demand distribution", self.demand, get_args(DemandKind))
         choose("route size", self.route_size, get_args(RouteSize))
+        require_record(self, {})
+        is_pair = isinstance(self.seeds, tuple | list) and len(self.seeds) == 2
+        _require(is_pair, f"seeds must be two numbers, got {self.seeds!r}")
         low, high = self.seeds
+        require_whole("seeds", low)
+        require_whole("seeds", high)
         _require(1 <= low <= high, f"seeds must satisfy 1 <= fewest <= most, got {low} and {high}")
         _require(high < WIDEST, f"seeds must be below {WIDEST:,}, got {high}")
         _require(self.halving > 0 and isfinite(self.halving), f"halving must be positive, got {self.halving}")
@@ -97,6 +103,7 @@ class Windows:
     tick: float = documented(0.001, "Resolution of times, and the slack at both ends of a window.")
 
     def __post_init__(self) -> None:
+        require_record(self, {})
         for name in ("horizon", "width", "tick"):
             value = getattr(self, name)
             _require(value > 0 and isfinite(value), f"{name} must be positive, got {value}")
@@ -112,6 +119,7 @@ class Prizes:
     share: float = documented(0.5, "Part of the prize that grows with demand; the rest is uniform.")
 
     def __post_init__(self) -> None:
+        require_record(self, {})
         message = f"prizes must satisfy 0 < low <= high, got {self.low} and {self.high}"
         _require(0 < self.low <= self.high < float("inf"), message)
         _require(0 <= self.share <= 1, f"share must be between 0 and 1, got {self.share}")

@@ -20,17 +20,29 @@ from ndsvrp.problem import Problem, require_problem
 FORMS = tuple(dict.fromkeys(ENDINGS.values()))
 
 
+def require_form(path: PathLike, form: str) -> None:
+    """Raise for an unknown format, and list the known ones."""
+    if form not in FORMS:
+        raise InstanceError(f"unknown format '{form}' (known: {', '.join(FORMS)})", file=str(path))
+
+
 def form_by_ending(path: PathLike, form: str | None = None) -> str:
-    """Return the format to write: the one asked for, or that of the ending."""
-    known = ", ".join(FORMS)
+    """Return the format to write: the one asked for, or that of the ending.
+
+    The ending tells a reader the format, so the two must not contradict each other. VRPLIB is recognised in `.txt`.
+    """
+    suffix = Path(path).suffix.lower()
+    found = ENDINGS.get(suffix)
     if form is not None:
-        if form not in FORMS:
-            raise InstanceError(f"unknown format '{form}' (known: {known})", file=str(path))
+        require_form(path, form)
+        if form != "npz" and found not in (None, form) and (suffix, form) != (".txt", "vrp"):  # npz: see write_set
+            raise InstanceError(
+                f"the format '{form}' under the ending {suffix} could not be read again", file=str(path)
+            )
         return form
-    found = ENDINGS.get(Path(path).suffix.lower())
     if found is None:
         what = "standard output needs a format" if is_standard(path) else "the ending names no format"
-        how = f"--to NAME, or form= in Python, one of {known}; endings are {', '.join(ENDINGS)}"
+        how = f"--to NAME, or form= in Python, one of {', '.join(FORMS)}; endings are {', '.join(ENDINGS)}"
         raise InstanceError(f"{what}: {how}", file=str(path))
     return found
 
