@@ -3,10 +3,15 @@
     python tools/compare_search.py --time 30 --seeds 1 2 --jobs 8 --out rows.jsonl \\
         base:solver=sisr tails:solver=sisr,tails=20
 
-Each argument is NAME:OPTION=VALUE,…, options of `ndsvrp.solve`, or NAME:solver=pyvrp (or hgs). The instances are
-generated here (`FAMILIES`) and are no test instances. Every run is a process with one core; runs of one instance and
-seed start together. Prints the mean difference of each configuration to the first one, in percent, with its standard
-error, per family. A run that finds no feasible solution has no cost, and is counted as failed.
+Each argument is NAME:OPTION=VALUE,…, options of `ndsvrp.solve`, or NAME:solver=pyvrp (or hgs). To compare two versions
+of the program, install the other one in an environment of its own and name its interpreter:
+
+    python tools/compare_search.py base:solver=hybrid new:solver=hybrid --python new=/tmp/new/bin/python --first 20
+
+The instances are generated here (`FAMILIES`) and are no test instances; `--first` takes others than those on which a
+variant was chosen. Every run is a process with one core; runs of one instance and seed start together. Prints the mean
+difference of each configuration to the first one, in percent, with its standard error, per family. A run that finds no
+feasible solution has no cost, and is counted as failed.
 """
 
 from __future__ import annotations
@@ -178,6 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configurations", nargs="+")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
+    parser.add_argument("--first", type=int, default=0, help="number of the first instance of each family")
     parser.add_argument("--count", type=int, default=2)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--time", type=float, default=30.0)
@@ -187,18 +193,26 @@ def main() -> None:
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="processes; 0: all in this one, for a GPU"
     )
+    parser.add_argument(
+        "--python", action="append", default=[], metavar="NAME=PATH", help="interpreter that runs this configuration"
+    )
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     named = dict(part.split(":", 1) for part in given.configurations)
+    pythons = dict(part.split("=", 1) for part in given.python)
+    if unknown := set(pythons) - set(named):
+        parser.error(f"--python: no configuration {', '.join(sorted(unknown))}")
+    if pythons and not given.jobs:
+        parser.error("--python needs processes: --jobs 1 or more")
     jobs = [
         {"family": family, "number": i, "seed": seed, "time": given.time, "cpu": given.cpu, "name": name,
          "options": options}
-        for family in given.families for i in range(given.count) for seed in given.seeds
+        for family in given.families for i in range(given.first, given.first + given.count) for seed in given.seeds
         for name, options in named.items()
     ]  # fmt: skip
 
     def run(job: dict[str, Any]) -> dict[str, Any]:
-        row = in_process(job) if given.jobs else row_of(job)
+        row = in_process(job, pythons.get(job["name"], sys.executable)) if given.jobs else row_of(job)
         if given.out:
             with given.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
@@ -209,9 +223,9 @@ def main() -> None:
     report(rows, list(named))
 
 
-def in_process(job: dict[str, Any]) -> dict[str, Any]:
+def in_process(job: dict[str, Any], python: str) -> dict[str, Any]:
     """Run one search in a process of its own and return its row."""
-    call = [sys.executable, __file__, "--child", json.dumps(job)]
+    call = [python, __file__, "--child", json.dumps(job)]
     done = subprocess.run(call, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     if done.returncode:
         raise SystemExit(f"{job}: {done.stderr[-2000:]}")
