@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,24 @@ def test_of_two_close_solutions_the_more_expensive_one_leaves() -> None:
     assert population.admit(9.0, child, least=0.3) == 0
     assert population.costs[:3].tolist() == [9.0, 12.0, 20.0]
     assert held().admit(11.0, child, least=0.1) == 2, "far enough"
+
+
+@pytest.mark.parametrize(
+    ("draws", "first", "second"),
+    [(1, (3, 3, 3), (1, 1)), (2, (5, 3, 1), (3, 1)), (3, (19, 7, 1), (7, 1))],  # of 3, 9, 27 and of 2, 4, 8 outcomes
+)
+def test_parents_are_the_cheapest_of_the_drawn_solutions(
+    draws: int, first: tuple[int, ...], second: tuple[int, ...]
+) -> None:
+    """The first parent is one of three solutions, the second one of the two others; the cheaper, the more often."""
+    words = [-(-(k << 32) // 6**draws) for k in range(6**draws)]  # every outcome is as frequent
+    drawn = Counter(held().parents(one, other, draws) for one in words for other in words)
+    expected = {
+        (i, j): Fraction(first[i] * second[k], sum(first) * sum(second))
+        for i in range(3)
+        for k, j in enumerate(number for number in range(3) if number != i)
+    }
+    assert {pair: Fraction(count, len(words) ** 2) for pair, count in drawn.items()} == expected
 
 
 def test_a_copy_never_enters() -> None:

@@ -29,6 +29,7 @@ class Options(TypedDict, total=False):
     rollouts: int
     population: int
     anneal_share: float
+    tournament: int
     child_steps: int
     warm: float
     least_apart: float

@@ -27,11 +27,24 @@ class Population:
         np.fill_diagonal(self._apart, np.inf)
         self._apart[-1] = self._apart[:, -1] = np.inf
 
-    def child(self, near: Ints, room: Room, words: Sequence[int]) -> tuple[Ints, Ints]:
+    def child(self, near: Ints, room: Room, words: Sequence[int], draws: int) -> tuple[Ints, Ints]:
         """Return the tours of a child of two different solutions, and of its first parent, for four random words."""
-        first, second = below(words[0], len(self.tours)), below(words[1], len(self.tours) - 1)
-        parents = self.tours[first], self.tours[second + (second >= first)]
-        return cross(*parents, near, room, words[2], words[3]), parents[0]
+        first, second = (self.tours[parent] for parent in self.parents(words[0], words[1], draws))
+        return cross(first, second, near, room, words[2], words[3]), first
+
+    def parents(self, first: int, second: int, draws: int) -> tuple[int, int]:
+        """Return the numbers of two different solutions for two random words, each the cheapest of some drawn ones."""
+        everyone = range(len(self.tours))
+        chosen = self._cheapest(everyone, first, draws)
+        return chosen, self._cheapest([number for number in everyone if number != chosen], second, draws)
+
+    def _cheapest(self, among: Sequence[int], word: int, draws: int) -> int:
+        """Return the cheapest of so many solutions, drawn by the digits of one random number."""
+        digits, drawn = below(word, len(among) ** draws), []
+        for _ in range(draws):
+            digits, digit = divmod(digits, len(among))
+            drawn.append(among[digit])
+        return min(drawn, key=lambda number: float(self.costs[number]))
 
     def admit(self, cost: float, tour: Ints, least: float) -> int | None:
         """Let a child replace a solution. Return the number of that solution; None if the child is not kept.
@@ -140,7 +153,9 @@ class PopulationSearch(Search):
         for child, problem in enumerate(self._children.problem_of):
             number = child % self.settings.chains  # a problem takes the course that it would take alone
             words = key_of(self.seed, self.iteration, number)
-            tour, parent = populations[problem].child(self._near[problem], self._rooms[problem], words)
+            tour, parent = populations[problem].child(
+                self._near[problem], self._rooms[problem], words, self.settings.tournament
+            )
             if not self.engine.place(self._children, child, tour):
                 self.engine.place(self._children, child, parent)  # a route became late when it lost customers
 

@@ -46,6 +46,7 @@ class Settings:
         "Chains are then the children of an iteration.",
     )
     anneal_share: float = documented(0.3, "Share of a search that anneals the population before it is recombined.")
+    tournament: int = documented(1, "Solutions of the population drawn for each parent of a child; the cheapest is it.")
     child_steps: int = documented(10, "Steps that improve a child, per customer.")
     warm: float = documented(0.005, "Temperature at which the steps of a child start, if it is above cold.")
     least_apart: float = documented(
@@ -140,7 +141,7 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
     "rollouts": (1, 2**20), "rule_steps": (0, 2**20), "population": (0, 256), "anneal_share": (0, 0.99),
-    "child_steps": (1, 1000), "warm": (0, 1000), "least_apart": (0, 1),
+    "tournament": (1, 3), "child_steps": (1, 1000), "warm": (0, 1000), "least_apart": (0, 1),
     "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
     "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
     "threshold": (0, float("inf")),
@@ -181,7 +182,7 @@ SMALL = 300  # customers below which a population is better than chains: docs/fi
 MIDDLE = 500  # customers up to which it is better if there is time, and routes are not too short
 TIME_TO_RECOMBINE, SHORT_ROUTE = 0.1, 6  # from SMALL on: seconds of a core per customer, and customers of a vehicle
 SOLUTIONS = 8, 64  # of such a population: at least, and at most, on so many cores
-LONG_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "child_steps": 100, "warm": 0.01}
+LONG_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 100, "warm": 0.01}
 LARGE = 2500  # customers from which savings are a better start than one route per customer
 POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
