@@ -324,13 +324,13 @@ class Chains {
     return array(std::move(deltas), {size_t(size()), size_t(rollouts)});
   }
 
-  // reach: (chains,) in ticks. All chains choose before any is replaced.
-  void exchange(In<double> reach, u64 seed, u64 iteration) {
+  // reach: (chains,) in ticks. group_of: (chains,) who exchanges with whom. All choose before any is replaced.
+  void exchange(In<double> reach, In<i32> group_of, u64 seed, u64 iteration) {
     nb::gil_scoped_release release;
     const std::scoped_lock lock(in_use_);
     std::vector<i64> costs;
     for (const auto& data : chains_) costs.push_back(data.chain.current.cost);
-    const ChainCosts field{costs.data(), 1, problem_of_.data(), size()};
+    const ChainCosts field{costs.data(), 1, group_of.data(), size()};
     std::vector<i32> source;
     for (i32 i = 0; i < size(); ++i) {
       source.push_back(source_of(field, i, reach.data()[i], key(seed, iteration, i), OneLane{nullptr}));
@@ -465,7 +465,7 @@ NB_MODULE(_core, m) {
       .def("merge", &Chains::merge, "parts"_a, "threads"_a)
       .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a, "iteration"_a,
            "keep_best"_a, "always"_a, "threads"_a)
-      .def("exchange", &Chains::exchange, "reach"_a, "seed"_a, "iteration"_a)
+      .def("exchange", &Chains::exchange, "reach"_a, "group_of"_a, "seed"_a, "iteration"_a)
       .def("costs", &Chains::costs, "best"_a = false)
       .def("missing", &Chains::missing, "best"_a = false)
       .def("tour", &Chains::tour, "chain"_a, "best"_a = false)

@@ -4,20 +4,20 @@
 
 using namespace nds;
 
-// Set the first solution of each chain to the tour of its problem (routes, each ended by a 0). tours: (problems,
-// longest), lengths: (problems,).
+// Set the current and the best solution of each chain to a tour (routes, each ended by a 0): row row_of[i] of tours
+// (rows, longest), whose lengths are (rows,).
 extern "C" __global__ void start_chains(const Plan* plan, const Instance* instances, const i32* problem_of,
-                                        char* memory, Record* records, const i32* tours, const i32* lengths,
-                                        i32 longest) {
-  const i32 i = i32(blockIdx.x), problem = problem_of[i];
+                                        char* memory, Record* records, const i32* row_of, const i32* tours,
+                                        const i32* lengths, i32 longest) {
+  const i32 i = i32(blockIdx.x), row = row_of[i];
   const Warp lanes{i32(threadIdx.x), 0};
-  const Instance& in = instances[problem];
+  const Instance& in = instances[problem_of[i]];
   Stops spare;
   const Store store{memory, records};
   Chain chain = chain_at(*plan, store, i, spare);
   clear<R>(in, chain.current, lanes);
-  const i32* tour = tours + i64(problem) * longest;
-  for (i32 begin = 0, end = 0; end < lengths[problem]; begin = ++end) {
+  const i32* tour = tours + i64(row) * longest;
+  for (i32 begin = 0, end = 0; end < lengths[row]; begin = ++end) {
     while (tour[end] != 0) ++end;
     add_route<R>(in, D(in), chain.current, tour + begin, end - begin, lanes);
   }
@@ -47,10 +47,10 @@ extern "C" __global__ void view_chains(const Plan* plan, const Instance* instanc
 }
 
 // Exchange, first part: choose the chain that each continues from, usually itself. reach: (chains,) in ticks.
-extern "C" __global__ void choose_sources(const Plan*, const i32* problem_of, const i32* number, const Record* records,
+extern "C" __global__ void choose_sources(const Plan*, const i32* group_of, const i32* number, const Record* records,
                                           const double* reach, u64 seed, u64 iteration, i32* source) {
   const i32 i = i32(blockIdx.x);
-  const ChainCosts costs{&records->current.cost, i32(sizeof(Record) / sizeof(i64)), problem_of, i32(gridDim.x)};
+  const ChainCosts costs{&records->current.cost, i32(sizeof(Record) / sizeof(i64)), group_of, i32(gridDim.x)};
   const i32 from = source_of(costs, i, reach[i], chain_key(seed, iteration, number[i]), Warp{i32(threadIdx.x), 0});
   if (threadIdx.x == 0) source[i] = from;
 }
@@ -72,9 +72,12 @@ extern "C" __global__ void replace_chains(const Plan* plan, const Instance* inst
   if (threadIdx.x == 0) store.records[to] = record_of(chain);
 }
 
-// Write the best or the current tour of one chain, and its length.
-extern "C" __global__ void export_chain(const Plan* plan, char* memory, Record* records, i32 i, i32 best, i32* tour,
-                                        i32* length) {
+// Write the best or the current tours of consecutive chains, a row of so many numbers each: the length, then the tour.
+extern "C" __global__ void export_chains(const Plan* plan, char* memory, Record* records, i32 first, i32 best,
+                                         i32 numbers, i32* rows) {
+  const i32 i = first + i32(blockIdx.x);
+  i32* length = rows + i64(blockIdx.x) * numbers;
+  i32* tour = length + 1;
   Stops spare;
   Chain chain = chain_at(*plan, Store{memory, records}, i, spare);
   const bool kept = best && !chain.best_is_current;

@@ -1,5 +1,5 @@
-// Exchange between the chains of a problem (the paper's algorithm 2, lines 7 to 14): chains that are too far behind
-// continue from a better one.
+// Exchange between the chains of a problem, or of a part of them (the paper's algorithm 2, lines 7 to 14): chains that
+// are too far behind continue from a better one.
 #pragma once
 #include "rng.hpp"
 
@@ -11,16 +11,16 @@ constexpr u64 kOfExchange = ~0ull;  // in place of the number of a step: keeps r
 struct ChainCosts {
   const i64* cost;
   i32 stride;
-  const i32* problem_of;  // the problem of each chain
+  const i32* group_of;  // the chains with which each chain exchanges have the same number
   i32 chains;
 
   NDS_FN i64 of(i32 j) const { return cost[i64(j) * stride]; }
 };
 
 // Returns the chain that chain i continues from: itself if its cost is within `reach` (in ticks) of the lowest of its
-// problem, else one that is, drawn by the chain's key. That one continues from itself, and costs less.
+// group, else one that is, drawn by the chain's key. That one continues from itself, and costs less.
 NDS_FN i32 source_of(const ChainCosts& costs, i32 i, double reach, u64 key, auto lanes) {
-  const auto rival = [&](i32 j) { return j < costs.chains && costs.problem_of[j] == costs.problem_of[i]; };
+  const auto rival = [&](i32 j) { return j < costs.chains && costs.group_of[j] == costs.group_of[i]; };
   i64 lowest = costs.of(i);
   for (i32 j = lanes.lane; j < costs.chains; j += lanes.W) {
     if (rival(j) && costs.of(j) < lowest) lowest = costs.of(j);

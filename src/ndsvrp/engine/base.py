@@ -160,12 +160,19 @@ class EngineOf(Protocol[S]):
         not. There is no annealing.
         """
 
-    def exchange(self, state: S, reach: Floats, seed: int, iteration: int) -> None:
+    def exchange(self, state: S, reach: Floats, seed: int, iteration: int, *, groups: int = 1) -> None:
         """Let chains that are too far behind continue from the current solution of a better one of their problem.
 
         reach: (problems,) float64, how far above the lowest cost of its chains one may be, in units of the problem.
         A chain beyond that draws one of those within.
+        groups: the chains of a problem exchange in so many groups, each apart from the others; it divides them.
         """
+
+    def tours(self, state: S) -> list[Ints]:
+        """Return the best solution of each chain: its routes one after another, each ended by a 0."""
+
+    def restart(self, state: S, tours: Sequence[Ints]) -> None:
+        """Make feasible tours the current and the best solutions of the chains, one each."""
 
     def export(self, state: S, chain: int, *, best: bool = True) -> Solution:
         """Return the best (or the current) solution of a chain as routes."""

@@ -164,8 +164,16 @@ class CpuEngine:
         deltas = state.chains.evaluate(native, given, rollouts, seed, iteration, keep_best, always, self.threads)
         return np.asarray(deltas / state.per_unit[:, None])
 
-    def exchange(self, state: CpuState, reach: Floats, seed: int, iteration: int) -> None:
-        state.chains.exchange(shared.reach_in_ticks(state, reach, state.per_unit), seed, iteration)
+    def exchange(self, state: CpuState, reach: Floats, seed: int, iteration: int, *, groups: int = 1) -> None:
+        group_of = shared.groups_of(state.problem_of, groups)
+        state.chains.exchange(shared.reach_in_ticks(state, reach, state.per_unit), group_of, seed, iteration)
+
+    def tours(self, state: CpuState) -> list[Ints]:
+        return [self.tour(state, chain) for chain in range(len(state.problem_of))]
+
+    def restart(self, state: CpuState, tours: Sequence[Ints]) -> None:
+        for chain, tour in enumerate(tours):
+            state.chains.set_tour(chain, tour)
 
     def export(self, state: CpuState, chain: int, *, best: bool = True) -> Solution:
         return shared.solution_of(state.chains.tour(chain, best=best))

@@ -102,11 +102,21 @@ class CudaEngine:
 
     def _set_tours(self, group: Group, tours: Any, lengths: Any) -> None:
         """Start all chains of a group from the tours of its problems."""
+        self._place(group, group.problem_of, tours, lengths)
+
+    def _place(self, group: Group, row_of: Any, tours: Any, lengths: Any) -> None:
+        """Make row `row_of` of the tours the current and the best solution of each chain of a group."""
         rows, lengths = (self.device.torch.as_tensor(each, device="cuda") for each in (tours, lengths))
         self._launch_chains(
             group, "start_chains", len(group.members), 32, group.instances, group.problem_of, group.memory,
-            group.records, rows, lengths, np.int32(rows.shape[1]),
+            group.records, row_of, rows, lengths, np.int32(rows.shape[1]),
         )  # fmt: skip
+
+    def restart(self, state: CudaState, tours: Sequence[Ints]) -> None:
+        state.changed()
+        for group in state.groups:
+            rows = self.device.send(np.arange(len(group.members), dtype=np.int32))
+            self._place(group, rows, *in_rows([tours[chain] for chain in group.members]))
 
     # --- view, exchange, export ----------------------------------------------------------------
 
@@ -138,15 +148,18 @@ class CudaEngine:
             )  # fmt: skip
         return out if on_device else View(*out.cpu().numpy())  # on the device in one tensor: one conversion, not three
 
-    def exchange(self, state: CudaState, reach: Floats, seed: int, iteration: int) -> None:
+    def exchange(self, state: CudaState, reach: Floats, seed: int, iteration: int, *, groups: int = 1) -> None:
         torch = self.device.torch
         ticks = self.device.send(shared.reach_in_ticks(state, reach, state.units))
         state.changed()
         for group in state.groups:
             chains = len(group.members)
             source = torch.empty(chains, dtype=torch.int32, device="cuda")
+            if groups not in group.exchanging:
+                group_of = shared.groups_of(state.problem_of, groups)
+                group.exchanging[groups] = self.device.send(group_of[group.members])
             self._launch_chains(
-                group, "choose_sources", chains, 32, group.problem_of, group.key, group.records,
+                group, "choose_sources", chains, 32, group.exchanging[groups], group.key, group.records,
                 _rows(group, state, ticks), np.uint64(seed), np.uint64(iteration), source,
             )  # fmt: skip
             self._launch_chains(
@@ -157,14 +170,25 @@ class CudaEngine:
     def export(self, state: CudaState, chain: int, *, best: bool = True) -> Solution:
         state.look()
         group = next(g for g in state.groups if chain in g.members)
-        torch = self.device.torch
-        out = torch.zeros(2 * group.shape.customers + 3, dtype=torch.int32, device="cuda")
+        (tour,) = self._tours(group, int(np.searchsorted(group.members, chain)), 1, best)
+        return shared.solution_of(tour)
+
+    def tours(self, state: CudaState) -> list[Ints]:
+        state.look()
+        tours: dict[int, Ints] = {}
+        for group in state.groups:
+            tours.update(zip(group.members.tolist(), self._tours(group, 0, len(group.members), True), strict=True))
+        return [tours[chain] for chain in range(len(tours))]
+
+    def _tours(self, group: Group, first: int, count: int, best: bool) -> list[Ints]:
+        """Return the tours of consecutive chains of a group."""
+        numbers = 2 * group.shape.customers + 3
+        out = self.device.torch.zeros((count, numbers), dtype=self.device.torch.int32, device="cuda")
         self._launch_chains(
-            group, "export_chain", 1, 32, group.memory, group.records,
-            np.int32(np.searchsorted(group.members, chain)), np.int32(best), out[1:], out,
+            group, "export_chains", count, 32, group.memory, group.records, np.int32(first), np.int32(best),
+            np.int32(numbers), out,
         )  # fmt: skip
-        tour = out.cpu().numpy()
-        return shared.solution_of(tour[1 : 1 + tour[0]])
+        return [row[1 : 1 + row[0]] for row in out.cpu().numpy()]
 
     # --- improve -------------------------------------------------------------------------------
 

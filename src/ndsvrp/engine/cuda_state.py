@@ -37,6 +37,7 @@ class Group:
     plans: dict[Any, Any] = field(default_factory=dict)
     workspaces: dict[Any, Any] = field(default_factory=dict)  #: by layout and blocks, the last ones used
     parts: dict[int, "Parts"] = field(default_factory=dict)  #: by number of regions
+    exchanging: dict[int, Any] = field(default_factory=dict)  #: (m,) int32 who exchanges with whom, by their groups
 
 
 @dataclass

@@ -52,6 +52,16 @@ def reach_in_ticks(state: State, reach: Floats, per_unit: Floats) -> Floats:
     return np.ascontiguousarray(reach[state.problem_of] * per_unit, np.float64)
 
 
+def groups_of(problem_of: Ints, groups: int) -> Ints:
+    """Return (chains,) a number for each chain: the chains of a problem, in so many groups, one after another."""
+    counts, order = np.bincount(problem_of), np.argsort(problem_of, kind="stable")
+    number = np.empty_like(problem_of)
+    number[order] = np.concatenate([np.arange(count) for count in counts])
+    if groups < 1 or np.any(counts % groups):
+        raise EngineError(f"{groups} groups do not divide {sorted(set(counts.tolist()))} chains")
+    return np.ascontiguousarray(problem_of * groups + number * groups // counts[problem_of], np.int32)
+
+
 def drawn_as(first: int | Ints, chains: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the numbers by which these chains of a batch draw random numbers; see `Engine.start`."""
     return chains + first if np.ndim(first) == 0 else np.asarray(first)[chains]

@@ -110,7 +110,7 @@ class Search:
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""
-        settings, engine, chains, recipe = self.settings, self.engine, self.settings.solutions, self._recipe
+        settings, engine = self.settings, self.engine
         state, stopped = self._begin()
         while stopped is None:  # line 5
             self.iteration += 1
@@ -122,22 +122,26 @@ class Search:
                     break
                 state = self._limit_fleet()
             temperatures = np.array([cool(used) for cool in self._cooling])  # lines 2 and 15
-            removed = self._removals(state, recipe)
-            each = np.repeat(temperatures, chains)
-            rollouts = settings.rollouts if removed is None or callable(removed) else removed.shape[1]
-            engine.improve(  # line 6
-                state, recipe, removed, _steps(each, rollouts), self.seed, self.iteration,
-                deadline=self.budget.deadline,
-            )  # fmt: skip
-            if settings.rule_steps > 0:
-                engine.improve(
-                    state, self._rule_recipe, None, _steps(each, settings.rule_steps), self.seed,
-                    BY_RULE + self.iteration, deadline=self.budget.deadline,
-                )  # fmt: skip
+            self._reconstruct(state, temperatures)  # line 6
             engine.exchange(state, temperatures * settings.threshold, self.seed, self.iteration)  # lines 7 to 14
             stopped = self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
         self._pipeline.finish(self._report)
         return stopped
+
+    def _reconstruct(self, state: State, temperatures: Floats) -> None:
+        """Make the steps of an iteration, at a temperature for each problem."""
+        settings, removed = self.settings, self._removals(state, self._recipe)
+        each = np.repeat(temperatures, settings.solutions)
+        rollouts = settings.rollouts if removed is None or callable(removed) else removed.shape[1]
+        self.engine.improve(
+            state, self._recipe, removed, _steps(each, rollouts), self.seed, self.iteration,
+            deadline=self.budget.deadline,
+        )  # fmt: skip
+        if settings.rule_steps > 0:
+            self.engine.improve(
+                state, self._rule_recipe, None, _steps(each, settings.rule_steps), self.seed,
+                BY_RULE + self.iteration, deadline=self.budget.deadline,
+            )  # fmt: skip
 
     def _starts_from_savings(self) -> bool:
         """Whether that is asked for, or the time limit ends before one route per customer becomes good routes."""

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndsvrp.engine.base import Floats, Ints
+from ndsvrp.engine.ticks import ticks_of
+from ndsvrp.problem import Problem
 
 TAKEN = 10, 40  # percent of the routes of the second parent that a child gets: the least and the most
 
@@ -84,6 +86,13 @@ class Room:
             load, parts = routes[at]
             routes[at] = load + loads[i], [*parts, rests[i]]
         return [np.concatenate([*parts, [0]]).astype(np.int32) for _, parts in routes]
+
+
+def room_of(problem: Problem) -> Room:
+    """Return the room of vehicles; none where joined routes may be late or too long."""
+    fields = ticks_of(problem).fields
+    is_free = not problem.has_times and problem.max_distance is None
+    return Room(fields["demand"], int(fields["capacity"]) if is_free else 0)
 
 
 def neighbours(tour: Ints, customers: int) -> Ints:

@@ -28,6 +28,7 @@ class Options(TypedDict, total=False):
     regions: int
     rollouts: int
     population: int
+    islands: int
     anneal_share: float
     tournament: int
     child_steps: int

@@ -152,6 +152,8 @@ def plan(
         raise NdsError("a population is searched on a CPU: give device=cpu, or population=0")
     if settings.population > 0 and problem.vehicles is not None:
         raise NdsError("a population is for problems whose vehicles are not limited: give population=0")
+    if settings.islands > 0 and problem.vehicles is not None:
+        raise NdsError("islands are for problems whose vehicles are not limited: give islands=0")
     if seconds is not None and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:
         settings = presets.fill_cores(settings, problem, cores // together)
     threads = min(cores, together * max(settings.chains, settings.solutions))

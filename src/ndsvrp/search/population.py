@@ -8,10 +8,9 @@ import numpy as np
 from ndsvrp.counter_random import key_of
 from ndsvrp.engine.base import ChainStats, Floats, Init, Ints, State
 from ndsvrp.engine.cpu import CpuEngine, CpuState
-from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
 from ndsvrp.search.asa import Search
-from ndsvrp.search.crossover import Room, apart, below, cross, neighbours
+from ndsvrp.search.crossover import Room, apart, below, cross, neighbours, room_of
 from ndsvrp.search.pipeline import Launched
 
 
@@ -26,6 +25,11 @@ class Population:
         self._apart = np.stack([apart(each, self._neighbours) for each in self._neighbours])
         np.fill_diagonal(self._apart, np.inf)
         self._apart[-1] = self._apart[:, -1] = np.inf
+
+    @property
+    def best(self) -> Ints:
+        """Return the tour of the cheapest solution."""
+        return self.tours[int(np.argmin(self.costs[:-1]))]
 
     def child(self, near: Ints, room: Room, words: Sequence[int], draws: int) -> tuple[Ints, Ints]:
         """Return the tours of a child of two different solutions, and of its first parent, for four random words."""
@@ -116,7 +120,7 @@ class PopulationSearch(Search):
         self._held = state
         self._children = self.engine.spawn(state, self.settings.chains)
         self._near = [instance.near for instance in state.instances]
-        self._rooms = [_room(problem) for problem in problems]
+        self._rooms = [room_of(problem) for problem in problems]
         return state
 
     def _improve(self, state: CpuState, temperatures: Floats) -> None:
@@ -183,10 +187,3 @@ class PopulationSearch(Search):
         """Return the numbers of the populations, with the steps that the children made."""
         stats = self._held.stats()._replace(made=self._children.made)
         return lambda: stats
-
-
-def _room(problem: Problem) -> Room:
-    """Return the room of vehicles; none where joined routes may be late or too long."""
-    fields = ticks_of(problem).fields
-    is_free = not problem.has_times and problem.max_distance is None
-    return Room(fields["demand"], int(fields["capacity"]) if is_free else 0)

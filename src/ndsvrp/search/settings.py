@@ -45,7 +45,14 @@ class Settings:
         "Solutions that are annealed side by side, then recombined by crossover, on a CPU and with rules; 0: none. "
         "Chains are then the children of an iteration.",
     )
-    anneal_share: float = documented(0.3, "Share of a search that anneals the population before it is recombined.")
+    islands: int = documented(
+        0,
+        "Groups of chains that are annealed without exchange between them; their best solutions are then recombined, "
+        "and every chain improves a child at a time. For a GPU, with rules and the learned policy; 0: none.",
+    )
+    anneal_share: float = documented(
+        0.3, "Share of a search that anneals the population, or the islands, before they are recombined."
+    )
     tournament: int = documented(1, "Solutions of the population drawn for each parent of a child; the cheapest is it.")
     child_steps: int = documented(10, "Steps that improve a child, per customer.")
     warm: float = documented(0.005, "Temperature at which the steps of a child start, if it is above cold.")
@@ -133,6 +140,10 @@ class Settings:
             raise NdsError(f"a population has whole solutions: regions must be 1, got {self.regions}")
         if self.population == 1:
             raise NdsError("a population has at least 2 solutions, got 1")
+        if self.islands > 0 and self.population > 0:
+            raise NdsError("islands and population are two ways to the same: give one of them")
+        if self.islands == 1 or (self.islands > 0 and self.solutions % self.islands):
+            raise NdsError(f"islands are at least 2 and divide the {self.solutions} solutions, got {self.islands}")
         if self.rule_steps > 0 and self.ruin in RULES:
             raise NdsError(f"rule_steps are for the learned policy or a function, not for the ruin '{self.ruin}'")
 
@@ -140,8 +151,8 @@ class Settings:
 RANGES: dict[str, tuple[Any, ...]] = {
     "ruin": get_args(RuinName), "scope": get_args(Scope), "chains": (1, 2**20), "regions": (1, 2**10),
     "temperature_scale": get_args(TemperatureScale), "start_rounds": (0, 2**20),
-    "rollouts": (1, 2**20), "rule_steps": (0, 2**20), "population": (0, 256), "anneal_share": (0, 0.99),
-    "tournament": (1, 3), "child_steps": (1, 1000), "warm": (0, 1000), "least_apart": (0, 1),
+    "rollouts": (1, 2**20), "rule_steps": (0, 2**20), "population": (0, 256), "islands": (0, 256),
+    "anneal_share": (0, 0.99), "tournament": (1, 3), "child_steps": (1, 1000), "warm": (0, 1000), "least_apart": (0, 1),
     "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
     "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
     "threshold": (0, float("inf")),

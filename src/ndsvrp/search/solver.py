@@ -24,6 +24,7 @@ from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.options import Options
 from ndsvrp.search.planning import Plan, Request, plan
 from ndsvrp.search.result import STOPPED, Result, no_solution
+from ndsvrp.search.settings import Settings
 from ndsvrp.search.stopping import Budget, Limits, seconds_of
 from ndsvrp.search.warm_start import missing_customers, with_missing
 from ndsvrp.solution import Solution, require_solution
@@ -276,8 +277,7 @@ def _search(
         warnings.warn(message, NdsWarning, stacklevel=4)
     budget = Budget.of(limits, len(problems))
     budget.reserve(CHECKING * sum(problem.customers for problem in problems))
-    kind = Search if chosen.settings.population == 0 else _population_search()
-    search = kind(
+    search = _kind_of_search(chosen.settings)(
         problems, engine, chosen.settings, budget, seed, ruin, init, threads=chosen.threads, callback=callback,
         stop=stop,
     )  # fmt: skip
@@ -299,10 +299,17 @@ def _search(
     return Found(_outcomes(search, stopped, _record(opened, len(problems), limits)), stopped, failure)
 
 
-def _population_search() -> type[Search]:
-    from ndsvrp.search.population import PopulationSearch
+def _kind_of_search(settings: Settings) -> type[Search]:
+    """Return the search that the settings ask for; what most searches do without is imported here."""
+    if settings.population > 0:
+        from ndsvrp.search.population import PopulationSearch
 
-    return PopulationSearch
+        return PopulationSearch
+    if settings.islands > 0:
+        from ndsvrp.search.islands import IslandSearch
+
+        return IslandSearch
+    return Search
 
 
 def _outcomes(search: Search, stopped: str, record: dict[str, Any]) -> list[Outcome]:

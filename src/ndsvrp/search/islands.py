@@ -1,0 +1,116 @@
+"""Islands: groups of chains that anneal apart; then all chains improve children of what they found.
+
+docs/core.md#islands says how.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from ndsvrp.counter_random import key_of
+from ndsvrp.engine.base import Floats, Init, Ints, State
+from ndsvrp.engine.cpu import CpuEngine, CpuState
+from ndsvrp.problem import Problem
+from ndsvrp.search.asa import Search
+from ndsvrp.search.crossover import Room, room_of
+from ndsvrp.search.pipeline import Launched
+from ndsvrp.search.population import Population
+from ndsvrp.search.stopping import ExponentialCooling
+
+
+@dataclass
+class IslandSearch(Search):
+    """A search in two parts: annealing with exchange inside of groups only, then generations of children.
+
+    For any engine and ruin. The chains of the state anneal first, and have a child each then. The first chain of a
+    problem has its best solution instead, so that the best of all chains is always the best found.
+    """
+
+    _judge: CpuEngine = field(default_factory=CpuEngine, init=False)
+    _judged: CpuState = field(init=False)  #: a chain for each problem, which tells whether routes are in time
+    _near: list[Ints] = field(init=False)  #: (N+1, L) nearest customers, by problem
+    _rooms: list[Room] = field(init=False)
+
+    def run(self) -> str:
+        """Anneal islands, then make and improve children until the budget is spent. Return why the search ended."""
+        settings, share = self.settings, self.settings.anneal_share
+        state, stopped = self._begin()
+        while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < share:
+            temperatures = np.array([cool(used / share) for cool in self._cooling])
+            stopped = self._iterate(state, temperatures, settings.islands)
+        stopped = stopped or self._pipeline.finish(self._report)
+        if stopped is not None:
+            return stopped
+        populations, ends = self._populations(state), self._generations()
+        warm, cold = max(settings.warm, settings.cold), settings.cold
+        cooling = [ExponentialCooling(warm * side, cold * side) for side in self._sides]
+        for begin, end in pairwise(ends):
+            self.engine.restart(state, self._children(populations))
+            while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < end:
+                part = max(0.0, used - begin) / (end - begin)
+                stopped = self._iterate(state, np.array([cool(part) for cool in cooling]))
+            stopped = stopped or self._pipeline.finish(self._report)
+            if stopped is not None:
+                return stopped
+            self._select(state, populations, settings.least_apart * (1.0 - end) / (1.0 - ends[0]))
+        return "time"
+
+    def _iterate(self, state: State, temperatures: Floats, groups: int = 0) -> str | None:
+        """Make an iteration, with exchange in so many groups. Return why the search ends, if it does."""
+        self.iteration += 1
+        self._reconstruct(state, temperatures)
+        if groups:
+            reach = temperatures * self.settings.threshold
+            self.engine.exchange(state, reach, self.seed, self.iteration, groups=groups)
+        return self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
+
+    def _generations(self) -> list[float]:
+        """Return the shares of the budget between which children are improved, as many steps as are asked for."""
+        settings, used = self.settings, self.budget.fraction(self.iteration + 1)
+        steps = (settings.rollouts + settings.rule_steps) * settings.regions
+        iterations = max(1.0, settings.child_steps * self.problems[0].customers / steps)
+        each = used / self.iteration if self.iteration else 1.0  # share of the budget that an iteration takes
+        ends: list[float] = np.linspace(used, 1.0, 1 + max(1, round((1.0 - used) / (iterations * each)))).tolist()
+        return ends
+
+    def _start(self, problems: Sequence[Problem], init: Init) -> State:
+        self._judged = self._judge.start(problems, np.arange(len(problems)))
+        self._near = [instance.near for instance in self._judged.instances]
+        self._rooms = [room_of(problem) for problem in problems]
+        return super()._start(problems, init)
+
+    def _populations(self, state: State) -> list[Population]:
+        """Return the best solution of each island."""
+        costs, tours = state.stats().best_costs, self.engine.tours(state)
+        populations, size = [], self.settings.solutions // self.settings.islands
+        for problem, chains in zip(self.problems, self._chains(), strict=True):
+            best = [min(chains[i : i + size], key=lambda chain: costs[chain]) for i in range(0, len(chains), size)]
+            populations.append(Population(problem.customers, costs[best], [tours[chain] for chain in best]))
+        return populations
+
+    def _children(self, populations: Sequence[Population]) -> list[Ints]:
+        """Return a tour for each chain: for the first of a problem its best solution, for the others a child."""
+        tours: list[Ints] = []
+        for problem, chains in enumerate(self._chains()):
+            population, near, room = populations[problem], self._near[problem], self._rooms[problem]
+            tours.append(population.best)
+            for number in range(1, len(chains)):  # a problem takes the course that it would take alone
+                words = key_of(self.seed, self.iteration, number)
+                tour, parent = population.child(near, room, words, self.settings.tournament)
+                is_feasible = self._judge.place(self._judged, problem, tour)
+                tours.append(tour if is_feasible else parent)  # a route became late when it lost customers
+        return tours
+
+    def _select(self, state: State, populations: Sequence[Population], least: float) -> None:
+        """Let the improved children take the places of other solutions, one after another."""
+        costs, tours = state.stats().best_costs, self.engine.tours(state)
+        for population, chains in zip(populations, self._chains(), strict=True):
+            for chain in chains:
+                population.admit(float(costs[chain]), tours[chain], least)
+
+    def _chains(self) -> list[range]:
+        """Return the chains of each problem."""
+        size = self.settings.solutions
+        return [range(i * size, (i + 1) * size) for i in range(len(self.problems))]
