@@ -145,8 +145,12 @@ def plan(
     elif device == "cpu" and solver == "hybrid" and changes.get("regions", 1) == 1:
         core_seconds = None if seconds is None else seconds * cores
         changes = {"population": presets.population_for(problem, core_seconds, cores // together), **changes}
+    elif device == "cuda" and is_learned and preset == "default" and not {"regions", "chains"} & set(changes):
+        changes = {"islands": presets.islands_for(base, problem, seconds), **changes}
     if changes.get("population", 0) != 0:
         base = presets.with_population(base, problem, changes["population"])
+    if changes.get("islands", 0) != 0:
+        base = replace(base, **presets.GPU_CHILDREN)
     settings = replace(base, **changes)
     if settings.population > 0 and device == "cuda":
         raise NdsError("a population is searched on a CPU: give device=cpu, or population=0")
