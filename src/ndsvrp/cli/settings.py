@@ -84,7 +84,10 @@ def training_page() -> str:
 def page() -> str:
     """Return docs/settings.md."""
     (few, most), least = settings.SOLUTIONS, settings.TIME_TO_RECOMBINE
-    children = ", ".join(f"`{name}` is {_show(value)}" for name, value in settings.LONG_CHILDREN.items())
+    children, of_islands = (
+        ", ".join(f"`{name}` is {_show(value)}" for name, value in table.items())
+        for table in (settings.LONG_CHILDREN, settings.GPU_CHILDREN)
+    )
     lines = [
         "# Search settings",
         "",
@@ -115,6 +118,8 @@ def page() -> str:
         "With the ruin `policy` on a GPU there are 128 chains, `tails` is 20 and `tails_share` 0.3, and with prizes",
         "`hot` is 0.03. There are regions only if there are four or more, and then `rule_steps` is 400. If `chains` or",
         "your own ruin is given, there are no population, no regions and no `rule_steps`, unless they are given, too.",
+        f"If only a time limit ends the search, of at least {settings.GPU_TIME_TO_RECOMBINE} s per customer,",
+        f"`islands` is {settings.ISLANDS}, or half of the solutions if that is less. Then {of_islands}.",
         "",
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
         "`--preset paper-text` and `--preset paper-code` also set `scope`, `start_rounds` and `temperature_scale`:",

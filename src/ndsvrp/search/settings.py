@@ -199,7 +199,7 @@ POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findin
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
 GPU_CHAINS = 128, 256  # with the scope `touched` and `all`: one or two blocks per multiprocessor of a large GPU
 GPU_HOT = 0.03  # with a policy and prizes: docs/findings.md
-GPU_TIME_TO_RECOMBINE = 0.04  # seconds per customer from which islands pay on a GPU: docs/findings.md
+GPU_TIME_TO_RECOMBINE = 0.02  # seconds per customer from which islands pay on a GPU: docs/findings.md
 ISLANDS = 16  # at most: each has two chains or more
 GPU_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 30, "warm": 0.01}
 
