@@ -87,7 +87,11 @@ def search(case: dict[str, Any]) -> dict[str, Any]:
     else:
         seed, variant, source, customers, fleet, layout = case["problem"]
         problem = random_problem(seed, variant, source, customers=customers, vehicles=fleet, layout=layout)
-    later = {"free_fleet": 0.0, "weigh_unserved": False}  # settings of hybrid that came after the file
+    later = {
+        "free_fleet": 0.0,
+        "weigh_unserved": False,
+        "start_packed": False,
+    }  # settings of hybrid that came after the file
     how = {"device": "cpu", **later, **case["search"]}
     if how["ruin" if "ruin" in how else "solver"] == "function":
         how["ruin"] = every_third

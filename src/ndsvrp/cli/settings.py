@@ -105,7 +105,7 @@ def page() -> str:
         f"- With any other constraint than capacity, with more than {settings.MIDDLE} customers, and on a GPU, there",
         "  is none.",
         "- Without a population `hot` is 0.1.",
-        "- If vehicles are limited, `weigh_unserved` is on.",
+        "- If vehicles are limited, `weigh_unserved` and `start_packed` are on.",
         "- With prizes `start_served` is on. If vehicles are limited, too, and no customer is required, `free_fleet`",
         "  is 0.3.",
         "- With windows, if a vehicle carries more than 25 customers, `open_cheaper` is 0.5. With prizes, too,",

@@ -14,6 +14,7 @@ from ndsvrp.ruin import Ruin, RuinRequest, checked_answer
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.control import Callback, Control, Stop
 from ndsvrp.search.fleet import may_ignore_fleet, within_fleet, without_fleet
+from ndsvrp.search.packing import packed
 from ndsvrp.search.pipeline import Launched, Pipeline
 from ndsvrp.search.result import Progress, TracePoint
 from ndsvrp.search.settings import Settings
@@ -105,8 +106,25 @@ class Search:
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
                 serve_all=settings.start_served,
             )  # fmt: skip
+        if settings.start_packed and self.init is None:
+            self._pack(state)
         launched = Launched(0, np.array([cool(0.0) for cool in self._cooling]), state.snapshot())
         return state, self._pipeline.push(launched, self._report)
+
+    def _pack(self, state: State) -> None:
+        """Start from a packing where vehicles are too few for all required customers, unless more than loads counts."""
+        lacks = state.stats().missing > 0
+        if not lacks.any():
+            return
+        tours = self.engine.tours(state)
+        for number, problem in enumerate(self.problems):
+            chains = np.flatnonzero(lacks & (state.problem_of == number)).tolist()
+            if not chains or problem.vehicles is None or problem.has_times or problem.max_distance is not None:
+                continue
+            if (tour := packed(problem, self.seed, self.budget.time_at(START_SHARE))) is not None:
+                for chain in chains:
+                    tours[chain] = tour
+        self.engine.restart(state, tours)
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""

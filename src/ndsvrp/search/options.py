@@ -48,6 +48,7 @@ class Options(TypedDict, total=False):
     weigh_unserved: bool
     start_served: bool
     start_savings: bool
+    start_packed: bool
     start_rounds: int
     free_fleet: float
     hot: float

@@ -93,6 +93,9 @@ class Settings:
     start_savings: bool = documented(
         False, "Start from savings (Clarke & Wright); done anyway if there is little time for the size."
     )
+    start_packed: bool = documented(
+        False, "Where vehicles are too few for all required customers at the start, pack these by their demands."
+    )
     start_rounds: int = documented(
         100, "Rounds that improve the start, each with a random quarter of the customers; 0: one route per customer."
     )
@@ -212,6 +215,7 @@ def hybrid(problem: Problem) -> Settings:
         sisr(), **TAILS, open_cheaper=0.5 if has_long_windows(problem) else 0.0, start_served=problem.has_prizes,
         serve_bonus=SERVE_BONUS if problem.has_prizes and has_long_windows(problem) else 0.0,
         free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, weigh_unserved=problem.vehicles is not None,
+        start_packed=problem.vehicles is not None,
         chains=regions if regions > 1 else chains, regions=regions,
     )  # fmt: skip
     if problem.customers < LARGE:

@@ -1,0 +1,105 @@
+"""Packing: which customers share a vehicle by their demands alone, for fleets that must be nearly full.
+
+Greedy insertion leaves a little room in every vehicle and some customer without one. A packing fills one vehicle after
+another by the subset of customers with the largest sum that fits, which is exact (subset sums as the bits of an
+integer). Customers that are left over are packed anew with those of a few random vehicles, until all have one.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from ndsvrp.engine.base import Floats, Ints
+from ndsvrp.engine.ticks import ticks_of
+from ndsvrp.problem import Problem
+
+UNITS = 1 << 14  # of a capacity, at most: in larger ones demands are rounded up
+NEARLY_WHOLE = 1e-6
+POOL = 256  # customers among which a subset is looked for
+ROUNDS = 20_000  # of packing a few vehicles anew: about two seconds
+ANEW = (2, 3, 4, 6)  # vehicles that are packed anew in a round
+
+
+def packed(problem: Problem, seed: int, deadline: float | None = None) -> Ints | None:
+    """Return a tour of all required customers within capacity and fleet; None if none is found.
+
+    Only for problems whose routes nothing but the capacity limits.
+    """
+    assert problem.vehicles is not None
+    demand, capacity = _whole(problem.demand, problem.capacity)
+    needs: list[int] = demand.tolist()
+    left = [customer for customer in np.argsort(-demand, kind="stable").tolist() if problem.required[customer]]
+    loads: list[list[int]] = []
+    while left and len(loads) < problem.vehicles and not _is_over(deadline):
+        load = _fill(left[:: max(1, len(left) // POOL)], needs, capacity)
+        taken = set(load)
+        left = [customer for customer in left if customer not in taken]
+        loads.append(load)
+    random = np.random.default_rng((seed, len(needs)))
+    for _ in range(ROUNDS):
+        if not left or _is_over(deadline):
+            break
+        left = _pack_anew(loads, left, needs, capacity, random)
+    fields = ticks_of(problem).fields
+    if left or any(fields["demand"][load].sum() > fields["capacity"] for load in loads):
+        return None
+    return np.array([stop for load in loads for stop in (*load, 0)], np.int32)
+
+
+def _pack_anew(
+    loads: list[list[int]], left: list[int], demand: list[int], capacity: int, random: np.random.Generator
+) -> list[int]:
+    """Pack the customers of some random vehicles anew, with those left over, unless that leaves more demand over.
+
+    Return who is left over. Half of the rounds prefer large customers.
+    """
+    count = ANEW[int(random.random() * len(ANEW))]
+    chosen = np.argsort(random.random(len(loads)))[:count].tolist()
+    pool = [*left, *(customer for i in chosen for customer in loads[i])]
+    spread = max(demand[customer] for customer in pool) / 2
+    large_first = random.random() < 0.5
+    keys = random.random(len(pool)) * spread - [demand[customer] * large_first for customer in pool]
+    mixed, new = [pool[i] for i in np.argsort(keys).tolist()], []
+    rest, others = mixed[:POOL], mixed[POOL:]
+    for _ in chosen:
+        new.append(_fill(rest, demand, capacity))
+        taken = set(new[-1])
+        rest = [customer for customer in rest if customer not in taken]
+    rest += others
+    if sum(demand[customer] for customer in rest) > sum(demand[customer] for customer in left):
+        return left
+    for i, load in zip(chosen, new, strict=True):
+        loads[i] = load
+    return rest
+
+
+def _fill(customers: list[int], demand: list[int], room: int) -> list[int]:
+    """Return the customers whose demands have the largest sum that fits; the first ones, where sums are equal."""
+    within, reached = (1 << room + 1) - 1, [1]  # bit s of reached[k]: some of the last k customers demand s
+    for customer in reversed(customers):
+        reached.append((reached[-1] | reached[-1] << demand[customer]) & within)
+    needed, load = reached[-1].bit_length() - 1, []
+    for after, customer in zip(reversed(reached[:-1]), customers, strict=True):
+        if needed >= demand[customer] and after >> needed - demand[customer] & 1:
+            load.append(customer)
+            needed -= demand[customer]
+    return load
+
+
+def _whole(demand: Floats, capacity: float) -> tuple[npt.NDArray[np.int64], int]:
+    """Return demands and capacity in whole units, few enough: decimals as they are, others rounded up."""
+    for decimals in range(5):
+        exact, most = demand * 10**decimals, capacity * 10**decimals
+        whole = np.rint(exact)
+        if np.abs(exact - whole).max() < NEARLY_WHOLE:
+            common = int(np.gcd.reduce(np.append(whole, int(most + NEARLY_WHOLE)).astype(np.int64))) or 1
+            if most <= UNITS * common:
+                return whole.astype(np.int64) // common, int(most + NEARLY_WHOLE) // common
+    return np.ceil(demand * (UNITS / capacity)).astype(np.int64), UNITS
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.perf_counter() >= deadline
