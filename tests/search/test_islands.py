@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 
 from gpu.emulated import EmulatedDevice
-from ndsvrp import Metric, NdsError, Problem, Settings, Solver, check, generate, solve, solve_set
+from ndsvrp import (
+    CallbackError,
+    Metric,
+    NdsError,
+    Problem,
+    Progress,
+    Settings,
+    Solver,
+    check,
+    generate,
+    solve,
+    solve_set,
+)  # fmt: skip
 from ndsvrp.engine import shared
 from ndsvrp.engine.base import Engine, Recipe
 from ndsvrp.engine.cpu import CpuEngine
@@ -239,3 +251,31 @@ def test_which_problems_have_islands(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrong_settings(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(NdsError, match=message):
         Settings(**wrong)
+
+
+def test_users_end_a_search_in_either_part() -> None:
+    """By a callback that returns False, by a target, and by an exception, which keeps the best solution."""
+    problem = generate("cvrp", 30, seed=2)[0]
+    for last in (3, 17):
+        seen: list[int] = []
+
+        def tell(progress: Progress, seen: list[int] = seen, last: int = last) -> bool:
+            seen.append(progress.iteration)
+            return progress.iteration < last
+
+        result = solve(problem, iterations=20, seed=1, callback=tell, anneal_share=0.5, **SMALL)
+        assert (result.stopped, seen) == ("callback", list(range(last + 1)))
+        assert result.cost == pytest.approx(result.trace[-1].cost)
+    good = next(point for point in result.trace if point.iteration > 10)  # of a child
+    reached = solve(problem, iterations=20, seed=1, target=good.cost, anneal_share=0.5, **SMALL)
+    assert (reached.stopped, reached.iterations) == ("target", good.iteration)
+
+    def fail(progress: Progress) -> None:
+        if progress.iteration == 15:
+            raise ValueError("no more")
+
+    with pytest.raises(CallbackError) as caught:
+        solve(problem, iterations=20, seed=1, callback=fail, **SMALL)
+    kept = caught.value.result
+    assert kept is not None
+    assert check(problem, kept.solution).cost == pytest.approx(kept.cost)
