@@ -46,7 +46,21 @@ def test_a_packing_that_greedy_filling_misses() -> None:
     problem = fleet([5, 4, 3, 3, 3, 2], 10, 2)
     tour = packed(problem, 1)
     assert tour is not None
-    assert tour.tolist() == [1, 3, 6, 0, 2, 4, 5, 0]
+    assert loads(problem, tour) == [10, 10]
+    assert sorted(tour[tour > 0].tolist()) == [1, 2, 3, 4, 5, 6]
+
+
+def test_neighbours_share_a_vehicle() -> None:
+    """Two towns far apart, of customers that fill two vehicles each; by a matrix as by places."""
+    places = np.array([[0, 0], *([100 + i, 0] for i in range(4)), *([0, 50 + i] for i in range(4))], float)
+    demand = np.array([0, 6, 4, 5, 5, 7, 3, 8, 2], float)
+    matrix = np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1))
+    by_places = Problem(coordinates=places, demand=demand, capacity=10, vehicles=4)
+    by_matrix = Problem(distance=matrix, demand=demand, capacity=10, vehicles=4)
+    for problem in (by_places, by_matrix):
+        tour = packed(problem, 1)
+        assert tour is not None
+        assert tour.tolist() == [4, 3, 0, 2, 1, 0, 8, 7, 0, 6, 5, 0]
 
 
 @pytest.mark.parametrize("scale", [1, 1000, 1e-3])

@@ -343,7 +343,8 @@ def plan_line(plan: Plan, request: Request, model: str | None = None, together: 
     regions = f" ({plan.settings.regions} per solution)" if plan.settings.regions > 1 else ""
     population = plan.settings.population
     chain = f"population of {population}, {chains} children" if population else amount(chains, "chain")
-    where = chain + regions + (f" for each of {together} instances" if together > 1 else "")
+    islands = f" in {plan.settings.islands} islands" if plan.settings.islands else ""
+    where = chain + islands + regions + (f" for each of {together} instances" if together > 1 else "")
     if plan.device == "cpu":
         where += f" on {amount(plan.threads, 'thread')}"
         if request.threads is None and not regions and not population and chains * together < cores:

@@ -1,8 +1,8 @@
-"""Packing: which customers share a vehicle by their demands alone, for fleets that must be nearly full.
+"""Packing: which customers share a vehicle by their demands, for fleets that must be nearly full.
 
 Greedy insertion leaves a little room in every vehicle and some customer without one. A packing fills one vehicle after
-another by the subset of customers with the largest sum that fits, which is exact (subset sums as the bits of an
-integer). Customers that are left over are packed anew with those of a few random vehicles, until all have one.
+another by the subset of neighbouring customers with the largest sum that fits, which is exact (subset sums as the bits
+of an integer). Customers that are left over are packed anew with those of a few vehicles, until all have one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from ndsvrp.problem import Problem
 
 UNITS = 1 << 14  # of a capacity, at most: in larger ones demands are rounded up
 NEARLY_WHOLE = 1e-6
-POOL = 256  # customers among which a subset is looked for
-ROUNDS = 20_000  # of packing a few vehicles anew: about two seconds
+AROUND = 25  # nearest customers of the first one of a vehicle, among which a subset fills it
+POOL = 256  # customers that are packed anew, at most
+ROUNDS = 20_000  # of packing a few vehicles anew: some seconds
 ANEW = (2, 3, 4, 6)  # vehicles that are packed anew in a round
 
 
@@ -29,35 +30,62 @@ def packed(problem: Problem, seed: int, deadline: float | None = None) -> Ints |
     Only for problems whose routes nothing but the capacity limits.
     """
     assert problem.vehicles is not None
-    demand, capacity = _whole(problem.demand, problem.capacity)
-    needs: list[int] = demand.tolist()
-    left = [customer for customer in np.argsort(-demand, kind="stable").tolist() if problem.required[customer]]
-    loads: list[list[int]] = []
-    while left and len(loads) < problem.vehicles and not _is_over(deadline):
-        load = _fill(left[:: max(1, len(left) // POOL)], needs, capacity)
-        taken = set(load)
-        left = [customer for customer in left if customer not in taken]
-        loads.append(load)
-    random = np.random.default_rng((seed, len(needs)))
+    units, capacity = _whole(problem.demand, problem.capacity)
+    if units[problem.required].sum() > problem.vehicles * capacity:
+        return None
+    demand: list[int] = units.tolist()
+    loads, left = _first_loads(problem, demand, capacity, deadline)
+    random = np.random.default_rng((seed, len(demand)))
     for _ in range(ROUNDS):
-        if not left or _is_over(deadline):
+        if not left or not loads or _is_over(deadline):
             break
-        left = _pack_anew(loads, left, needs, capacity, random)
+        chosen = _neighbours(problem, loads, random)
+        left = _pack_anew(loads, chosen, left, demand, capacity, random)
     fields = ticks_of(problem).fields
     if left or any(fields["demand"][load].sum() > fields["capacity"] for load in loads):
         return None
-    return np.array([stop for load in loads for stop in (*load, 0)], np.int32)
+    return np.array([stop for load in loads if load for stop in (*load, 0)], np.int32)
+
+
+def _first_loads(
+    problem: Problem, demand: list[int], capacity: int, deadline: float | None
+) -> tuple[list[list[int]], list[int]]:
+    """Fill one vehicle after another, each from the customer farthest from the depot. Return who is left over, too."""
+    assert problem.vehicles is not None
+    left, loads = np.flatnonzero(problem.required), list[list[int]]()
+    left = left[left > 0]
+    away = problem.length(np.zeros_like(left), left)
+    while len(left) and len(loads) < problem.vehicles and not _is_over(deadline):
+        first = int(left[np.argmax(away)])
+        others = left[left != first]
+        around = others[np.argsort(problem.length(np.full_like(others, first), others), kind="stable")][:AROUND]
+        loads.append([first, *_fill(around.tolist(), demand, capacity - demand[first])])
+        stays = ~np.isin(left, loads[-1])
+        left, away = left[stays], away[stays]
+    return loads, left.tolist()
+
+
+def _neighbours(problem: Problem, loads: list[list[int]], random: np.random.Generator) -> list[int]:
+    """Return some vehicles: those of the customers nearest to a random one, roughly."""
+    customers = np.array([customer for load in loads for customer in load])
+    vehicle_of = np.repeat(np.arange(len(loads)), [len(load) for load in loads])
+    centre = customers[int(random.random() * len(customers))]
+    away = problem.length(np.full_like(customers, centre), customers) * (0.5 + random.random(len(customers)))
+    nearest = vehicle_of[np.argsort(away, kind="stable")]
+    found, places = np.unique(nearest, return_index=True)
+    count = ANEW[int(random.random() * len(ANEW))]
+    chosen: list[int] = found[np.argsort(places)][:count].tolist()
+    return chosen
 
 
 def _pack_anew(
-    loads: list[list[int]], left: list[int], demand: list[int], capacity: int, random: np.random.Generator
-) -> list[int]:
-    """Pack the customers of some random vehicles anew, with those left over, unless that leaves more demand over.
+    loads: list[list[int]], chosen: list[int], left: list[int], demand: list[int], capacity: int,
+    random: np.random.Generator,
+) -> list[int]:  # fmt: skip
+    """Pack the customers of these vehicles anew, with those left over, unless that leaves more demand over.
 
     Return who is left over. Half of the rounds prefer large customers.
     """
-    count = ANEW[int(random.random() * len(ANEW))]
-    chosen = np.argsort(random.random(len(loads)))[:count].tolist()
     pool = [*left, *(customer for i in chosen for customer in loads[i])]
     spread = max(demand[customer] for customer in pool) / 2
     large_first = random.random() < 0.5
