@@ -327,6 +327,10 @@ def test_a_matrix_with_decimal_commas(tmp_path):
     path = put(tmp_path, "name;x;y\nhub;0;0\na;1,5;2\n")
     for text in ("0;1,5\n2;0\n", "0,0;1,5\n2,0;0,0\n", "0,0\t1,5\n2\t0\n", ";a;hub\na;0;2\nhub;1,5;0\n"):
         assert read(path, distance=put(tmp_path, text, "m.csv")).distance.tolist() == [[0, 1.5], [2, 0]]
+    names = put(tmp_path, "name;x;y\n7,10;0;0\n7,1;1,5;2\n", "names.csv")  # not 7.1 and 7.10, which are one number
+    problem = read(names, distance=put(tmp_path, ";7,1;7,10\n7,10;1,5;0\n7,1;0;2\n", "m.csv"))
+    assert problem.names == ("7,10", "7,1")
+    assert problem.distance.tolist() == [[0, 1.5], [2, 0]]
     quoted = put(tmp_path, '"","hub","b;c"\n"hub",0,1\n"b;c",2,0\n', "m.csv")
     path = put(tmp_path, 'name,x,y\nhub,0,0\n"b;c",1,2\n')
     assert read(path, distance=quoted).distance.tolist() == [[0, 1], [2, 0]]

@@ -54,8 +54,8 @@ def _text(text: str, names: tuple[str, ...]) -> Floats:
     nodes, rows = len(names), _rows(text, len(names))
     columns: list[int] | None = None
     first = next(rows)
-    if len(first[0]) == nodes + 1 or not is_number(first[0][-1]):  # names may be numbers
-        columns = _positions(first[0][1:], names, first[1])
+    if len(first[0]) == nodes + 1 or not is_number(first[1][-1]):  # names may be numbers
+        columns = _positions(first[0][1:], names, first[2])
     else:
         rows = chain([first], rows)
     # Counted before memory is taken: a file has at least a character per number.
@@ -63,16 +63,16 @@ def _text(text: str, names: tuple[str, ...]) -> Floats:
         raise InstanceError(f"{amount(text.count(chr(10)) + 1, 'line')}, expected {nodes} rows, the depot first")
     matrix, order = np.empty((nodes, nodes)), list[int]()
     found = 0
-    for words, line in rows:
+    for words, numbers, line in rows:
         if columns is not None:
             order += _positions(words[:1], names, line)
-            words = words[1:]
+            numbers = numbers[1:]
         if found == nodes:
             raise InstanceError(f"more than {amount(nodes, 'row')}", line=line)
-        if len(words) != nodes:
-            what = f"{amount(len(words), 'value')}, expected {nodes}: one per node, the depot first"
+        if len(numbers) != nodes:
+            what = f"{amount(len(numbers), 'value')}, expected {nodes}: one per node, the depot first"
             raise InstanceError(what, line=line)
-        matrix[found] = _numbers(words, line)
+        matrix[found] = _numbers(numbers, line)
         found += 1
     if found != nodes:
         raise InstanceError(f"{amount(found, 'row')}, expected {nodes}: one per node, the depot first")
@@ -83,8 +83,11 @@ def _text(text: str, names: tuple[str, ...]) -> Floats:
     return np.ascontiguousarray(matrix[np.argsort(order)][:, np.argsort(columns)])
 
 
-def _rows(text: str, nodes: int) -> Iterator[tuple[list[str], int]]:
-    """Yield the words of each line that is not blank, with its number. Lines are measured before they are split."""
+def _rows(text: str, nodes: int) -> Iterator[tuple[list[str], list[str], int]]:
+    """Yield the words of each line that is not blank, as they are and with decimal points, and the line's number.
+
+    Lines are measured before they are split.
+    """
     delimiter = ""
     for number, line in enumerate(io.StringIO(text), start=1):
         if not line.strip():
@@ -101,7 +104,7 @@ def _rows(text: str, nodes: int) -> Iterator[tuple[list[str], int]]:
             words.pop()
         if len(words) == 1 and nodes > 1 and len(words[0].split()) > 1:
             raise InstanceError("values are separated by spaces: use commas, semicolons or tabs", line=number)
-        yield words if delimiter == "," else [decimal(word) for word in words], number
+        yield words, words if delimiter == "," else [decimal(word) for word in words], number
 
 
 def _delimiter(line: str) -> str:
@@ -113,8 +116,8 @@ def _delimiter(line: str) -> str:
 def _positions(words: list[str], names: tuple[str, ...], line: int) -> list[int]:
     known = {name: i for i, name in enumerate(names)}
     if unknown := [word for word in words if word not in known]:
-        word = next((word for word in unknown if not is_number(word)), unknown[0])
-        kind = "not" if is_number(word) else "neither a number nor"
+        word = next((word for word in unknown if not is_number(decimal(word))), unknown[0])
+        kind = "not" if is_number(decimal(word)) else "neither a number nor"
         raise InstanceError(f"{shown(word)} is {kind} the name of a stop", line=line)
     return [known[word] for word in words]
 

@@ -10,6 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from shlex import quote
 from typing import Any
 
@@ -53,7 +54,7 @@ def read_stops(
     text: str, metric: Metric | None, name: str, file: str, additions: Additions, ignore: Iterable[str] = ()
 ) -> Problem:
     """Return the problem in a table of stops. Empty cells restrict nothing."""
-    rows = _rows(text)
+    delimiter, rows = _rows(text)
     head, first_line = next(rows)
     if len(head) > MOST_COLUMNS:
         raise InstanceError(f"{len(head):,} columns, at most {MOST_COLUMNS:,}", line=first_line)
@@ -67,6 +68,8 @@ def read_stops(
         if len(cells) != len(head):
             raise InstanceError(f"{amount(len(cells), 'value')}, expected {len(head)}", line=line)
         stop = {column: cells[position].strip() for column, position in positions.items()}
+        if delimiter != ",":
+            stop |= {column: decimal(word) for column, word in stop.items() if column != "name"}
         _add(model, stop, line, is_depot=not lines)
         lines.append(line)
         if len(lines) > MOST_ROWS:
@@ -125,18 +128,21 @@ def _short(value: Any) -> Any:
 _STATED = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)  # the first line of tables for spreadsheet programs
 
 
-def _rows(text: str) -> Iterator[tuple[list[str], int]]:
-    """Yield the cells of each row that is not blank, with its line."""
+def _rows(text: str) -> tuple[str, Iterator[tuple[list[str], int]]]:
+    """Return what separates cells, and the rows that are not blank."""
     first = text.lstrip().partition("\n")[0]
     stated = _STATED.match(text)
     delimiter = stated[1] if stated else max(",;\t", key=first.count)
+    return delimiter, _cells(text, delimiter, skip=1 if stated else 0)
+
+
+def _cells(text: str, delimiter: str, skip: int) -> Iterator[tuple[list[str], int]]:
+    """Yield the cells of each row that is not blank, with its line."""
     rows = csv.reader(io.StringIO(text), delimiter=delimiter)
-    if stated:
-        next(rows)
     try:
-        for row in rows:
+        for row in islice(rows, skip, None):
             if any(cell.strip() for cell in row):
-                yield row if delimiter == "," else [decimal(cell) for cell in row], rows.line_num
+                yield row, rows.line_num
     except csv.Error as error:
         raise InstanceError(f"is not CSV ({error})", line=rows.line_num) from None
 
