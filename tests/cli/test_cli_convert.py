@@ -99,6 +99,9 @@ def test_sets_and_folders(nds, stops, data):
     nds("convert", "folder", "b.npz")
     before, after = ndsvrp.read_set(data / "sets/cvrp100.npz"), ndsvrp.read_set("b.npz")
     assert [p.coordinates.tolist() for p in after] == [p.coordinates.tolist() for p in before]
+    (stops / "all").touch()
+    answer = nds("convert", "b.npz", "all", code=2)
+    assert answer.stderr == "nds: all: cannot be made a folder (File exists)\n"
     (stops / "folder/0000.vrp").rename(stops / "folder/one.vrp")
     answer = nds("solve", "folder", "--iterations", 1, "--chains", 1, "--out", "out", "--together", 2)
     assert "2 instances, the first is " in answer.stdout

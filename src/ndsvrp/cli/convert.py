@@ -18,10 +18,10 @@ from ndsvrp.cli.options import (
     option,
     states_data,
 )  # fmt: skip
-from ndsvrp.cli.outputs import check_paths, matrices_of
+from ndsvrp.cli.outputs import check_paths, make_folder, matrices_of
 from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set
-from ndsvrp.io.files import check_writable, is_standard
+from ndsvrp.io.files import is_standard
 from ndsvrp.io.folders import instance_files, is_folder
 from ndsvrp.io.write import FORMS, form_by_ending, require_form, write_problems
 from ndsvrp.schemas import NAMES, schema_text
@@ -72,9 +72,7 @@ def _convert_set(file: Path, folder: Path, form: str, round_: str, ignored: Sequ
     stems = [path.stem for path in instance_files(file)] if is_folder(file) else []
     if len(set(stems)) != len(problems):
         stems = [f"{i:04d}" for i in range(len(problems))]
-    if not is_folder(folder):
-        check_writable(folder)
-        folder.mkdir()
+    make_folder(folder)
     paths = [folder / f"{stem}.{ending}" for stem in stems]
     check_paths(file, *paths)
     for path, problem in zip(paths, problems, strict=True):

@@ -33,6 +33,17 @@ def matrices_of(stated: Mapping[str, Any]) -> tuple[Path, ...]:
     return tuple(stated[name] for name in ("distance", "duration") if stated.get(name) is not None)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder for several files, unless it exists."""
+    if is_folder(folder):
+        return
+    check_writable(folder)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InstanceError(f"cannot be made a folder ({error.strerror})", file=str(folder)) from None
+
+
 def check_paths(instance: Path, *outputs: Path | None, matrices: Sequence[Path] = ()) -> None:
     """Raise for paths that cannot be written, are equal, or would overwrite an instance or its matrix."""
     instances = set(map(os.path.realpath, instance_files(instance) if is_folder(instance) else [instance]))
@@ -127,11 +138,7 @@ class Folder:
         if not exists(self.folder) or not self.folder.is_dir():
             if (suffix := self.folder.suffix.lower()) in (*FILES, *PICTURES):
                 raise InstanceError(f"'{suffix}' is a file; for a set, --out names a folder", file=str(self.folder))
-            check_writable(self.folder)
-            try:
-                self.folder.mkdir(exist_ok=True)
-            except OSError as error:
-                raise InstanceError(f"cannot be made a folder ({error.strerror})", file=str(self.folder)) from None
+            make_folder(self.folder)
         check_writable(self.folder / "summary.csv")
 
     def write(self, index: int, results: Mapping[int, Result], rows: Mapping[int, dict[str, Any]]) -> None:
