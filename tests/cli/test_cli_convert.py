@@ -99,7 +99,14 @@ def test_sets_and_folders(nds, stops, data):
     nds("convert", "folder", "b.npz")
     before, after = ndsvrp.read_set(data / "sets/cvrp100.npz"), ndsvrp.read_set("b.npz")
     assert [p.coordinates.tolist() for p in after] == [p.coordinates.tolist() for p in before]
-    (stops / "all").touch()
+    answer = nds("convert", "folder", "tables", "--to", "json")
+    assert answer.stdout == "tables: 2 instances, 0000.json …\n"
+    after = ndsvrp.read_set("tables", metric="round")
+    assert [p.coordinates.tolist() for p in after] == [p.coordinates.tolist() for p in before]
+    nds("convert", "folder", "one", "--to", "json", "--index", 1)
+    nds("convert", "folder", "all", "--to", "npz")
+    assert (stops / "one").is_file()
+    assert (stops / "all").is_file()
     answer = nds("convert", "b.npz", "all", code=2)
     assert answer.stderr == "nds: all: cannot be made a folder (File exists)\n"
     (stops / "folder/0000.vrp").rename(stops / "folder/one.vrp")

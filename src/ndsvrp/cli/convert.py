@@ -48,7 +48,8 @@ def convert_command(
     What the format of TARGET cannot hold is refused, or warned of if it does not change the problem.
     """
     ignored = ignore_field or ()
-    if is_folder(target) or (to is None and not target.suffix and not is_standard(target)):
+    names_no_file = not target.suffix and not is_standard(target)
+    if is_folder(target) or (names_no_file and (to is None or (index is None and to != "npz" and _is_set(file)))):
         if index is not None:
             raise NdsError("--index chooses one instance, and TARGET is a folder for all of a set: name a file")
         _convert_set(file, target, to or "vrp", round_, ignored, stated)
@@ -62,6 +63,10 @@ def convert_command(
     write_problems(target, problems, form)
     if not is_standard(target):
         say(f"{target}: {headline(problems[0], round_, len(problems) if len(problems) > 1 else None)}")
+
+
+def _is_set(file: Path) -> bool:
+    return is_folder(file) or file.suffix.lower() == ".npz"
 
 
 def _convert_set(file: Path, folder: Path, form: str, round_: str, ignored: Sequence[str], stated: Stated) -> None:
