@@ -333,6 +333,18 @@ def test_replace_validates_again() -> None:
         problem.replace(capacity=2)
 
 
+def test_distances_on_the_sphere_follow_new_coordinates() -> None:
+    degree = np.pi / 180 * 6371.0088
+    problem = make(geographic=True, coordinates=[[0, 0], [1, 0], [0, 2]])
+    moved = problem.replace(coordinates=[[0, 0], [2, 0], [0, 3]])
+    assert problem.is_on_the_sphere
+    assert moved.is_on_the_sphere
+    np.testing.assert_allclose(moved.length([0, 0], [1, 2]), [2 * degree, 3 * degree])
+    roads = problem.replace(distance=1.5 * np.array(problem.distance))
+    assert not roads.is_on_the_sphere
+    np.testing.assert_allclose(roads.replace(coordinates=moved.coordinates).length(0, 1), 1.5 * degree)
+
+
 def test_neutral_defaults() -> None:
     problem = make()
     assert problem.customers == 2

@@ -145,6 +145,13 @@ class Problem:
         """Whether customers may stay unserved for a prize."""
         return self.prize is not None
 
+    @property
+    def is_on_the_sphere(self) -> bool:
+        """Whether the distances follow from latitude and longitude."""
+        if not self.geographic or self.coordinates is None or self.distance is None:
+            return False
+        return np.array_equal(haversine(self.coordinates), self.distance)
+
     @cached_property
     def has_times(self) -> bool:
         """Whether feasibility depends on travel and service times."""
@@ -248,7 +255,9 @@ class Problem:
         return longest if longest > 0 else 1.0
 
     def replace(self, **changes: Any) -> Problem:
-        """Return a changed copy, validated again."""
+        """Return a changed copy, validated again. Distances on the sphere follow new coordinates."""
+        if changes.get("coordinates") is not None and self.is_on_the_sphere:
+            changes = {"distance": None, **changes}
         return dataclasses.replace(self, **changes)
 
     def _set(self, name: str, value: object) -> None:

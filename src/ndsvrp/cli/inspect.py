@@ -28,7 +28,6 @@ from ndsvrp.errors import NdsError
 from ndsvrp.io import read, read_set, read_solution
 from ndsvrp.io.files import exists
 from ndsvrp.io.folders import is_folder
-from ndsvrp.io.problem_json import is_on_the_sphere
 from ndsvrp.io.sol import matches_cost
 from ndsvrp.problem import Problem
 from ndsvrp.text import amount, number, spread
@@ -181,7 +180,7 @@ def _metrics(problems: Sequence[Problem], file: Path, asked: str) -> str:
 def _distances(problem: Problem) -> str:
     if problem.distance is None:
         return "Euclidean"
-    if problem.geographic and problem.duration is None and is_on_the_sphere(problem):
+    if problem.geographic and problem.duration is None and problem.is_on_the_sphere:
         return "great-circle distances between latitudes and longitudes"
     kind = "symmetric" if np.array_equal(problem.distance, problem.distance.T) else "asymmetric"
     return f"{kind} matrix" + (", with a matrix of durations" if problem.duration is not None else "")

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ndsvrp.constraints import FIELDS
 from ndsvrp.errors import InstanceError, NdsError
-from ndsvrp.geo import haversine
 from ndsvrp.io.additions import FLEET, Additions
 from ndsvrp.io.forms import ACCEPTED
 from ndsvrp.io.tables import parse_json
@@ -86,18 +83,11 @@ def problem_table(problem: Problem) -> dict[str, Any]:
             entry |= {key: float(values[node]) for key, values in columns.items()}
         nodes.append(entry)
     table |= {"depot": nodes[0], "customers": nodes[1:]}
-    if problem.distance is not None and not is_on_the_sphere(problem):
+    if problem.distance is not None and not problem.is_on_the_sphere:
         table["distance"] = problem.distance.tolist()
     if problem.duration is not None:
         table["duration"] = problem.duration.tolist()
     return table
-
-
-def is_on_the_sphere(problem: Problem) -> bool:
-    """Return whether the distances follow from latitude and longitude."""
-    if not problem.geographic or problem.coordinates is None:
-        return False
-    return np.array_equal(haversine(problem.coordinates), problem.distance)  # type: ignore[arg-type]
 
 
 def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:

@@ -18,7 +18,6 @@ from ndsvrp.clock import exact_clock, minutes
 from ndsvrp.constraints import FIELDS
 from ndsvrp.errors import InstanceError, NdsError, warn
 from ndsvrp.io.additions import FLEET, Additions
-from ndsvrp.io.problem_json import is_on_the_sphere
 from ndsvrp.io.tokens import amount, decimal, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.model import Model
@@ -87,7 +86,7 @@ def read_stops(
 
 def stops_text(problem: Problem, delimiter: str = ",") -> str:
     """Return a problem as a table. What it cannot hold is refused; the fleet is stated beside it."""
-    if problem.distance is not None and not is_on_the_sphere(problem):
+    if problem.distance is not None and not problem.is_on_the_sphere:
         raise InstanceError("a table of stops holds no matrix: use .json or .vrp", field="distance")
     if problem.duration is not None:
         raise InstanceError("a table of stops holds no matrix: use .json or .vrp", field="duration")
