@@ -201,6 +201,10 @@ def test_what_a_model_refuses() -> None:
     numbered.add_customer(1, 1, name=0)  # of a data frame, say
     numbered.set_fleet(capacity=9)
     assert said(numbered.problem) == "names: 0 is not text, as a name must be (node 3)"
+    missing = model()
+    missing.add_customer(1, 1, name=np.array(["a", None]))  # its comparison with text has no truth
+    missing.set_fleet(capacity=9)
+    assert said(missing.problem) == "names: array(['a', None], dtype=object) is not text, as a name must be (node 3)"
 
 
 def test_solutions_from_names() -> None:

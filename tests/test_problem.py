@@ -27,6 +27,28 @@ def windows(*pairs: tuple[float, float], depot: tuple[float, float] = (0, 100)) 
     return [depot, *pairs]
 
 
+class Refusing:
+    """As a tensor of torch that requires a gradient."""
+
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise RuntimeError("call detach first")
+
+
+class Missing:
+    """As `pandas.NA`."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("boolean value of NA is ambiguous")
+
+    def __repr__(self) -> str:
+        return "<NA>"
+
+
 ANY = (0.0, 90.0)
 REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "scalar demand": ({"demand": 5}, "demand: needs a depot and at least one customer, got shape ()"),
@@ -121,6 +143,8 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "depot's prize": ({"prize": [1, 1, 1]}, "prize: the depot's is 1, must be 0"),
     "demand None": ({"demand": None}, "demand: needs a depot and at least one customer, got shape ()"),
     "beyond floats": ({"demand": [0, 1, 10**400]}, "demand: not numbers (int too large to convert to float)"),
+    "not an array": ({"demand": Refusing()}, "demand: not numbers (call detach first)"),
+    "vehicles of no truth": ({"vehicles": Missing()}, "vehicles: <NA> is not a number of vehicles"),
     "vehicles that differ": ({"vehicles": np.array([1, 2])}, "vehicles: is one number, got ndarray"),
     "no name": ({"name": None}, "name: must be text, got NoneType"),
     "capacity None": ({"capacity": None}, "capacity: missing, must not be None"),

@@ -136,7 +136,7 @@ class Model:
         place = _location(x, y, lat, lon, who)
         hours = _hours(window, who)
         hours["clock"] += (True,) if isinstance(service, str) else ()
-        called = str(number) if name is None or name == "" else name
+        called = str(number) if name is None or (isinstance(name, str) and not name) else name
         self._customers.append({"name": called, **place, **numbers, **hours})
         return number
 

@@ -355,8 +355,8 @@ def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, f
             raise TypeError(given.dtype)
         if given.dtype.kind == "O" and (wrong := [each for each in given.flat if isinstance(each, str | bytes | bool)]):
             raise TypeError(repr(wrong[0]))
-    except (TypeError, ValueError, OverflowError) as error:
-        why = "rows of different lengths" if "inhomogeneous" in str(error) else str(error)
+    except Exception as error:  # arrays of other libraries raise anything
+        why = "rows of different lengths" if "inhomogeneous" in str(error) else str(error).partition("\n")[0]
         raise InstanceError(f"not numbers ({why})", field=field) from None
     if shape is not None and array.shape != shape:
         raise InstanceError(f"has shape {array.shape}, expected {shape}", field=field)
@@ -385,10 +385,11 @@ def _count(field: str, value: Any) -> int:
         raise InstanceError(f"is one number, got {type(value).__name__}", field=field)
     try:
         count = int(value)
+        is_whole = bool(count == value)
     except (TypeError, ValueError, OverflowError):  # text, nan, infinity
-        count = 0
-    if count < 1 or count != value or isinstance(value, bool | np.bool_):
-        given = repr(value) if isinstance(value, str | bool) else count if count == value else value
+        count, is_whole = 0, False
+    if count < 1 or not is_whole or isinstance(value, bool | np.bool_):
+        given = repr(value) if isinstance(value, str | bool) else count if is_whole else value
         raise InstanceError(f"{given} is not a number of {field}", field=field)
     return count
 
