@@ -132,6 +132,11 @@ def test_vehicles_that_stay_at_the_depot_are_no_routes(tmp_path):
         (275910.0, 27591.0, Metric.ROUND, False),
         (36.5712345, 36.5712346, Metric.NONE, True),
         (36.57, 36.58, Metric.NONE, False),
+        (22.8284, 22.82842712, Metric.NONE, True),  # as it is printed
+        (22.8285, 22.82842712, Metric.NONE, False),
+        (22.83, 22.82842712, Metric.NONE, False),
+        (0.0, 1e-7, Metric.NONE, False),
+        (1.23e-7, 1.2345e-7, Metric.NONE, False),
         (365.7, 36.57, Metric.NONE, False),
     ],
 )

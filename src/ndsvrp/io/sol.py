@@ -15,6 +15,7 @@ from ndsvrp.io.tokens import amount, count, is_number, shown
 from ndsvrp.metric import Metric
 from ndsvrp.records import require_number
 from ndsvrp.solution import Solution, require_solution
+from ndsvrp.text import number as printed
 
 # Possessive quantifiers (*+) do not backtrack: a line takes linear time, whatever it holds.
 _ROUTE = re.compile(r"route\s*+#?+\s*+\d++\s*+:(.*)", re.IGNORECASE)
@@ -97,11 +98,13 @@ def solution_bytes(solution: Solution, cost: float) -> bytes:
 def matches_cost(written: float, cost: float, metric: Metric) -> bool:
     """Return whether the cost written in a `.sol` file is that of the solution.
 
-    Costs match exactly under an integer metric, and to a relative 1e-6 under plain floats. Under `dimacs`, costs
-    written in tenths match as well (245391 for 24539.1).
+    Costs match exactly under an integer metric. Under plain floats they match to a relative 1e-6, or if the written
+    one is what is printed, with four decimals. Under `dimacs`, costs written in tenths match as well (245391 for
+    24539.1).
     """
     if metric is Metric.NONE:
-        return math.isclose(written, cost, rel_tol=1e-6)
+        is_printed = round(written, 4) == written and printed(written) == printed(cost)
+        return is_printed or math.isclose(written, cost, rel_tol=1e-6)
     ticks = round(cost * metric.scale)
     if math.isclose(written * metric.scale, ticks, rel_tol=1e-12):
         return True
