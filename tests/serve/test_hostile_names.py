@@ -10,7 +10,7 @@ pytest.importorskip("fastapi")
 
 from ndsvrp import NdsError
 from ndsvrp.serve.store import SCHEMA, Store
-from ndsvrp.serve.uploads import safe_name
+from ndsvrp.serve.uploads import Upload, plain_name, safe_name
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,28 @@ from ndsvrp.serve.uploads import safe_name
 def test_file_names_are_plain(name: str, safe: str) -> None:
     """They are sent in headers, and a folder takes at most 255 bytes."""
     assert safe_name(name) == safe
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("\u0141\u00f3d\u017a 1.csv", "\u0141\u00f3d\u017a 1.csv"),
+        ("C:\\data\\Mu\u0308ller.csv", "Mu\u0308ller.csv"),
+        ("../../<b>\x1b[1m&.csv", "_b__[1m_.csv"),
+        ("\udc80.csv", "_.csv"),
+        ("..", "instance"),
+        ("-", "-"),
+    ],
+)
+def test_names_of_problems_keep_their_script(name: str, plain: str) -> None:
+    """They are shown; a header has `safe_name`."""
+    assert plain_name(name) == plain
+
+
+def test_a_problem_is_named_as_its_file() -> None:
+    table = b"name,x,y\nhub,0,0\na,3,4\n"
+    assert Upload(table, "\u0141\u00f3d\u017a 1.csv").read().name == "\u0141\u00f3d\u017a 1"
+    assert Upload(table, "-").read().name == "problem"
 
 
 def test_a_database_of_another_version_stays_as_it_is(tmp_path: Path) -> None:

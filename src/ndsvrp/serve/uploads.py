@@ -41,15 +41,21 @@ class Upload:
         The one place where the service reads instances.
         """
         with collected_warnings() as messages:
-            content = safe_name(self.name), self.body, self.rounding, self.index
+            content = plain_name(self.name), self.body, self.rounding, self.index
             return read_content(*content, **self.additions), messages
 
 
-def safe_name(name: str) -> str:
-    """Return a name for a file in a folder of its own, and for headers: without folders, of harmless characters."""
-    plain = re.sub(r"[^A-Za-z0-9_.+-]", "_", PurePath(name.replace("\\", "/")).name).lstrip(".")
+def plain_name(name: str) -> str:
+    """Return the name of a file for messages and pages: without folders, in any script, without marks of HTML."""
+    file = PurePath(name.replace("\\", "/")).name.lstrip(".")
+    plain = "".join(letter if letter.isprintable() and letter not in "<>&\"'" else "_" for letter in file)
     stem, dot, ending = plain.rpartition(".")
     return f"{stem[:80]}{dot}{ending[:10]}" if stem else plain[:80] or "instance"
+
+
+def safe_name(name: str) -> str:
+    """Return the name of a file for headers: that of `plain_name` in harmless ASCII characters."""
+    return re.sub(r"[^A-Za-z0-9_.+-]", "_", plain_name(name))
 
 
 def drawing(problem: Problem) -> dict[str, Any]:
