@@ -88,6 +88,7 @@ def test_other_sites_are_refused(client):
         ),
         ({"index": 1}, 400, "a.vrp: no instance 1, the file holds one (0)"),
         ({"name": ""}, 400, "name: String should have at least 1 character"),
+        ({"time": ["1", "2"]}, 400, "time: given twice"),
     ],
 )
 def test_options(client, cvrp, options, status, error):

@@ -62,7 +62,11 @@ def parameters() -> list[dict[str, Any]]:
 
 def _options(request: Request) -> JobOptions:
     query = request.query_params
-    given = {name: query.getlist(name) if name in LISTS else query[name] for name in query}
+    given: dict[str, Any] = {name: query.getlist(name) for name in query}
+    for name in given.keys() - LISTS:
+        if len(given[name]) > 1:
+            raise HTTPException(400, f"{name}: given twice")
+        given[name] = given[name][0]
     try:
         return JobOptions.model_validate(given)
     except ValidationError as error:
