@@ -358,6 +358,24 @@ def test_cost_does_not_depend_on_direction_or_order_of_routes(order: list[int], 
     assert checked(problem, first[::-1], second[::-1]).cost == pytest.approx(cost, rel=1e-15)
 
 
+def test_large_numbers_are_told_apart() -> None:
+    """The day begins at 1.7e9 seconds; loads are in grams."""
+    begin = 1_700_000_000
+    problem = Problem(
+        coordinates=[[0, 0], [3, 4], [6, 8]], demand=[0, 600_000, 400_001], capacity=1_000_000,
+        windows=[(begin, begin + 100), (begin, begin + 100), (begin, begin + 12)],
+    )  # fmt: skip
+    heavy = check(problem, Solution([[1, 2]]))
+    assert [str(violation) for violation in heavy.violations] == [
+        "route 1: load 1,000,001 is above the capacity 1,000,000"
+    ]
+    # Customer 1 is served from 5 to 8, customer 2 is reached at 13.
+    late = check(problem.replace(service=[0, 3, 0], capacity=2_000_000), Solution([[1, 2]]))
+    assert [str(violation) for violation in late.violations] == [
+        "route 1: customer 2 is reached at 1,700,000,013, after 1,700,000,012"
+    ]
+
+
 @pytest.mark.parametrize("routes", [1, 31, 90])
 def test_windows_of_many_routes(routes: int) -> None:
     """Route by route, in plain Python; with many routes, all of them are looked at at once."""

@@ -51,6 +51,27 @@ class Missing:
 
 ANY = (0.0, 90.0)
 REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
+    "too much in grams": (
+        {"demand": [0, 1_000_001, 3], "capacity": 1_000_000},
+        "demand: 1,000,001 is above the capacity 1,000,000 (customer 1)",
+    ),
+    "a little too much": ({"demand": [0, 5.000001, 3]}, "demand: 5.000001 is above the capacity 5.0 (customer 1)"),
+    "seconds since 1970": (
+        {"windows": [(1_700_000_000, 1_700_003_600)] * 2 + [(1_700_000_000, 1_700_000_009)]},
+        "windows: unreachable in time: earliest start 1,700,000,010, due date 1,700,000,009 (customer 2)",
+    ),
+    "clock times": (
+        {"windows": windows(ANY, (30, 40), depot=(0, 46)), "service": [0, 0, 7], "clock_times": True},
+        "windows: unreachable in time: back at the depot at 00:47, which closes at 00:46 (customer 2)",
+    ),
+    "seconds of clock times": (
+        {"windows": windows(ANY, (0, 9.75)), "clock_times": True},
+        "windows: unreachable in time: earliest start 10, due date 9.75 (customer 2)",
+    ),
+    "far in millimetres": (
+        {"distance": 1e6 * np.array(DISTANCE), "max_distance": 19_999_000},
+        "max_distance: unreachable: 20,000,000 there and back, above the limit 19,999,000 (customer 2)",
+    ),
     "scalar demand": ({"demand": 5}, "demand: needs a depot and at least one customer, got shape ()"),
     "only a depot": ({"demand": [0]}, "demand: needs a depot and at least one customer, got shape (1,)"),
     "demand as a table": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ndsvrp.text import number
+from ndsvrp.text import compared, number
 
 if TYPE_CHECKING:
     from ndsvrp.problem import Problem
@@ -38,3 +38,10 @@ def exact_clock(time: float) -> str | None:
 def time_text(problem: Problem, time: float) -> str:
     """Return a time of a problem for people: 08:30 if its windows are clock times, else a number."""
     return clock(time) if problem.clock_times else number(time)
+
+
+def compared_times(problem: Problem, one: float, other: float) -> tuple[str, str]:
+    """Return two times of a problem as text that tells them apart: as clock times if their minutes do, else numbers."""
+    if problem.clock_times and clock(one) != clock(other):
+        return clock(one), clock(other)
+    return compared(one, other)

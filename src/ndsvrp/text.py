@@ -13,6 +13,14 @@ def number(value: float) -> str:
     return text if value == 0 or text.strip("-0.") else f"{value:.3g}"
 
 
+def compared(one: float, other: float) -> tuple[str, str]:
+    """Return two numbers as text with six digits, or as many as it takes to tell them apart; large ones in full."""
+    brief, full = (f"{one:g}", f"{other:g}"), (number(one), number(other))
+    if brief[0] != brief[1] and "e+" not in brief[0] + brief[1]:
+        return brief
+    return full if full[0] != full[1] else (repr(float(one)), repr(float(other)))
+
+
 def amount(count: int, thing: str) -> str:
     """Return `1 route`, `2 routes`."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"

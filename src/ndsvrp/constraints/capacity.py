@@ -11,7 +11,7 @@ import numpy as np
 from ndsvrp.constraints.base import Constraint, Facts, Field, Input, Violation, Visits, per_node, refuse, zero_at_depot
 from ndsvrp.errors import InstanceError
 from ndsvrp.metric import NEARLY, Floats, power_of_two
-from ndsvrp.text import number, spread, summary
+from ndsvrp.text import compared, number, spread, summary
 
 if TYPE_CHECKING:
     from ndsvrp.engine.ticks import Ticks
@@ -40,7 +40,9 @@ class Capacity(Constraint):
             raise InstanceError(f"{capacity:g} is not a capacity", field="capacity")
         zero_at_depot("demand", demand)
         refuse("demand", demand < 0, lambda i: f"{demand[i]:g} is negative")
-        refuse("demand", demand > capacity, lambda i: f"{demand[i]:g} is above the capacity {capacity:g}")
+        refuse(
+            "demand", demand > capacity, lambda i: "{} is above the capacity {}".format(*compared(demand[i], capacity))
+        )
 
     def sort_keys(self, problem: Problem) -> list[tuple[int, Floats]]:
         return [(4, -problem.demand)]  # large first
@@ -56,7 +58,8 @@ class Capacity(Constraint):
         nearly = np.add.reduceat(demand[visits.stops], visits.ends[:-1])  # the error of a sum is below a billionth
         for (route_number, route), rough in zip(visits.routes.items(), nearly.tolist(), strict=True):
             if rough > most * (1 - 1e-9) and (load := fsum(demand[list(route)])) > most:
-                yield Violation("capacity", f"load {load:g} is above the capacity {problem.capacity:g}", route_number)
+                text = "load {} is above the capacity {}".format(*compared(load, problem.capacity))
+                yield Violation("capacity", text, route_number)
 
     def native(self, ticks: Ticks) -> dict[str, Any]:
         """Return whole demands as they are, fractions in units of a power of two, rounded up.

@@ -18,7 +18,7 @@ from ndsvrp.constraints.prizes import PRIZES, REQUIRED
 from ndsvrp.constraints.time_windows import EVER
 from ndsvrp.constraints.timetable import spans
 from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY, Floats, Metric
-from ndsvrp.text import number, spread
+from ndsvrp.text import compared, number, spread
 
 if TYPE_CHECKING:
     from ndsvrp.engine.ticks import Ticks
@@ -58,7 +58,7 @@ class RouteLimit(Constraint):
         refuse(
             field,
             (alone > limit + self.tolerance(problem)) & problem.required,
-            lambda i: f"unreachable: {alone[i]:g} there and back, above the limit {limit:g}",
+            lambda i: "unreachable: {} there and back, above the limit {}".format(*compared(alone[i], limit)),
         )
 
     def unreachable(self, problem: Problem) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.clock import clock
+from ndsvrp.clock import clock, compared_times
 from ndsvrp.constraints.base import Constraint, Facts, Field, Input, Violation, Visits, per_node, refuse, zero_at_depot
 from ndsvrp.constraints.timetable import earliest_starts
 from ndsvrp.metric import FLOAT_TOLERANCE, NEARLY, Floats, Metric
@@ -64,18 +64,22 @@ class TimeWindows(Constraint):
         if problem.windows is None:
             return
         ready, due = problem.windows[:, 0], problem.windows[:, 1]
-        refuse("windows", due < ready, lambda i: f"due date {due[i]:g} is before ready time {ready[i]:g}")
+
+        def told(text: str, one: float, other: float) -> str:
+            return text.format(*compared_times(problem, one, other))
+
+        refuse("windows", due < ready, lambda i: told("due date {} is before ready time {}", due[i], ready[i]))
         start, late, home, late_home = self._alone(problem)
         # An optional customer that cannot be reached stays unserved.
         refuse(
             "windows",
             late & problem.required,
-            lambda i: f"unreachable in time: earliest start {start[i]:g}, due date {due[i]:g}",
+            lambda i: told("unreachable in time: earliest start {}, due date {}", start[i], due[i]),
         )
         refuse(
             "windows",
             late_home & problem.required,
-            lambda i: f"unreachable in time: back at the depot at {home[i]:g}, which closes at {due[0]:g}",
+            lambda i: told("unreachable in time: back at the depot at {}, which closes at {}", home[i], due[0]),
         )
 
     def unreachable(self, problem: Problem) -> npt.NDArray[np.bool_]:
@@ -112,7 +116,8 @@ class TimeWindows(Constraint):
         numbers = list(visits.routes)
         for index in np.unique(of_route, return_index=True)[1].tolist():  # later stops are late because of this one
             there, when = int(stops[late[index] + 1]), float(reached[late[index]]) / problem.time_scale
-            message = f"{problem.in_words(there)} is reached at {when:g}, after {windows[there, 1]:g}"
+            times = compared_times(problem, when, float(windows[there, 1]))
+            message = "{} is reached at {}, after {}".format(problem.in_words(there), *times)
             yield Violation("windows", message, numbers[of_route[index]])
 
     def largest_time(self, ticks: Ticks) -> Any:
