@@ -93,6 +93,12 @@ def test_columns_by_mapping_and_alias(tmp_path):
     assert read(put(tmp_path, other), capacity=9, columns={"demand": "weight"}).demand.tolist() == [0, 2]
 
 
+def test_one_of_two_columns_of_names(tmp_path):
+    path = put(tmp_path, "id,Stop,x,y\n0,hub,0,0\n1,a,1,2\n")
+    assert read(path, columns={"name": "stop"}).names == ("hub", "a")
+    assert read(path, columns={"name": "id"}).names == ("0", "1")
+
+
 def test_tabs_with_decimal_commas(tmp_path):
     path = put(tmp_path, "name\tx\ty\tdemand\nhub\t0\t0\t\nb\t1,5\t2\t3,25\n", "stops.tsv")
     problem = read(path, capacity=9)
@@ -106,6 +112,10 @@ def test_tabs_with_decimal_commas(tmp_path):
         ("x,demand\n0,0\n1,1\n", ":1: y: missing, 'x' is given"),
         ("x,y,lat,lon\n0,0,0,0\n", ":1: has both x, y and lat, lon; --ignore-field x and y, or lat and lon"),
         ("x,y,X\n0,0,0\n", ":1: x: is given twice, as 'x' and 'X'"),
+        (
+            "id,Stop,x,y\n0,hub,0,0\n",
+            ":1: name: is given twice, as 'id' and 'Stop' (--column name=stop reads that one only)",
+        ),
         (
             "x,y,pickup\n0,0,0\n",
             ":1: 'pickup': is not supported (pickups and deliveries; --ignore-field pickup ignores it)",

@@ -182,9 +182,11 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
             unknown.append(shown(word))
             continue
         if ours in positions:
-            raise InstanceError(
-                f"is given twice, as {shown(head[positions[ours]])} and {shown(word)}", field=ours, line=line
-            )
+            first = head[positions[ours]]
+            what = f"is given twice, as {shown(first)} and {shown(word)}"
+            if _plain(first) != theirs:
+                what += f" (--column {quote(f'{ours}={theirs}')} reads that one only)"
+            raise InstanceError(what, field=ours, line=line)
         positions[ours] = position
     _check(positions, line)
     if unknown:
