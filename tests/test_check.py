@@ -224,6 +224,8 @@ def test_fleet_limit() -> None:
     assert checked(four(vehicles=3), (1, 2), (3,), (4,)).feasible
     report = checked(four(vehicles=2), (1, 2), (3,), (4,))
     assert report.violations == (Violation("fleet", "3 routes for 2 vehicles"),)
+    report = checked(four(vehicles=1), (1, 2), (3,), (4,))
+    assert report.violations == (Violation("fleet", "3 routes for 1 vehicle"),)
     assert report.violations[0].route is None
 
 

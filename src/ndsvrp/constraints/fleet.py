@@ -25,7 +25,7 @@ class Fleet(Constraint):
 
     def violations(self, problem: Problem, visits: Visits) -> Iterator[Violation]:
         if problem.vehicles is not None and visits.count > problem.vehicles:
-            yield Violation("fleet", f"{visits.count} routes for {problem.vehicles} vehicles")
+            yield Violation("fleet", f"{visits.count:,} routes for {amount(problem.vehicles, 'vehicle')}")
 
     def native(self, ticks: Ticks) -> dict[str, Any]:
         problem = ticks.problem
