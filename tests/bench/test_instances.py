@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ndsvrp.bench.instances import find_cases, select
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, NdsWarning
 
 NAMES = [f"X-n{i}" for i in range(8)]
 
@@ -48,6 +48,16 @@ def test_folder_and_pattern_in_natural_order(tmp_path: Path) -> None:
     assert [case.name for case in find_cases(folder)] == ["C1", "X-n106", "X-n1001", "town"]
     assert [case.name for case in find_cases(f"{folder}/X*")] == ["X-n106", "X-n1001"]
     assert [case.set for case in find_cases(folder / "C1.txt")] == ["X"]
+
+
+def test_tables_of_stops_are_not_ignored_in_silence(tmp_path: Path) -> None:
+    for name in ("b.csv", "a.TSV", "c.vrp"):
+        (tmp_path / name).write_text("")
+    with pytest.warns(NdsWarning) as warned:
+        assert [case.name for case in find_cases(tmp_path)] == ["c"]
+    assert [str(warning.message) for warning in warned] == [
+        f"{tmp_path}: tables of stops are ignored, write them as .json by 'nds convert': a.TSV, b.csv"
+    ]
 
 
 @pytest.mark.parametrize("name", ["missing.npz", "empty", "*.vrp"])

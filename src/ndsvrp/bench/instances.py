@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 
 from ndsvrp.data.locate import locate
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, warn
 from ndsvrp.io import read, read_set
 from ndsvrp.io.files import check_name, exists, read_bytes
 from ndsvrp.io.folders import in_order
 from ndsvrp.problem import Problem
 
-SUFFIXES = (".vrp", ".txt", ".json")  # a table of stops does not state its fleet
+SUFFIXES = (".vrp", ".txt", ".json")
+TABLES = (".csv", ".tsv")  # of stops, which do not state their fleet
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,9 @@ def _cases(path: Path, instances: str | None, ignore_fields: Sequence[str]) -> l
     except (OSError, ValueError, NotImplementedError, re.error) as error:  # of a name or pattern that is none
         raise InstanceError(f"cannot be read ({error})", file=str(path)) from None
     files = in_order(found, SUFFIXES)
+    if tables := in_order(found, TABLES):
+        ignored = ", ".join(file.name for file in tables[:8]) + (", …" if len(tables) > 8 else "")
+        warn(f"{path}: tables of stops are ignored, write them as .json by 'nds convert': {ignored}")
     if not files:
         kinds = ", ".join(SUFFIXES)
         raise InstanceError(f"no .npz set, no folder and no pattern that finds instances ({kinds})", file=str(path))
