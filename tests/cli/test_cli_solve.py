@@ -252,7 +252,16 @@ def test_set_with_a_fleet_too_small_goes_on(nds, any_fleet, tmp_path):
     ndsvrp.write_set(
         tmp_path / "tight.npz", [p.replace(vehicles=v) for p, v in zip(problems, (40, 1, 40), strict=True)]
     )
-    answer = nds("solve", tmp_path / "tight.npz", "--iterations", 3, "--out", tmp_path / "out", code=3)
+    written = ("--out", tmp_path / "out", "--json", tmp_path / "all.json")
+    answer = nds("solve", tmp_path / "tight.npz", "--iterations", 3, *written, code=3)
+    tables = json.loads((tmp_path / "all.json").read_text())
+    assert [(table["problem"]["name"], table["feasible"]) for table in tables] == [
+        ("tight-0000", True), ("tight-0001", False), ("tight-0002", True)
+    ]  # fmt: skip
+    assert len(tables[1]["routes"]) == 1
+    assert f"leaves {len(tables[1]['unserved'])} required customers unserved" in answer.stderr
+    mean = (tables[0]["cost"] + tables[2]["cost"]) / 2
+    assert f"mean cost {mean:.4f} of 2 instances\n" in answer.stdout
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0000.sol", "0002.sol", "summary.csv"]
     rows = list(csv.DictReader((tmp_path / "out/summary.csv").open()))
     assert [row["stopped"] for row in rows] == ["iterations", "no solution", "iterations"]

@@ -142,9 +142,12 @@ class Folder:
         check_writable(self.folder / "summary.csv")
 
     def write(self, index: int, results: Mapping[int, Result], rows: Mapping[int, dict[str, Any]]) -> None:
-        """Write the newest result, that of `index`, and update the files of all, which are in the order of the set."""
+        """Write the newest result, that of `index`, and update the files of all, which are in the order of the set.
+
+        A partial solution is in the JSON, which says so.
+        """
         if self.folder is not None:
-            if index in results:
+            if index in results and results[index].report.feasible:
                 _write_solution(self.folder / f"{self.name(index)}.sol", results[index])
             buffer = io.StringIO()
             table = csv.DictWriter(buffer, SUMMARY, lineterminator="\n")

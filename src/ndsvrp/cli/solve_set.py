@@ -22,7 +22,7 @@ class SetOutput:
     ) -> None:
         self._folder, self._problems, self._seed = folder, problems, seed
         self._quiet, self._piped = quiet, piped
-        self._results: dict[int, Result] = {}
+        self._results: dict[int, Result] = {}  #: partial ones, too
         self._rows: dict[int, dict[str, Any]] = {}
         self._failure: NoSolutionError | None = None
 
@@ -34,6 +34,8 @@ class SetOutput:
             message = f"{self._problems[index].name}: {outcome}"
             self._failure = self._failure or NoSolutionError(message, outcome.unserved)
             self._rows[index] = failed_row(named, len(outcome.unserved), self._seed)
+            if outcome.result is not None:
+                self._results[index] = outcome.result
             cost, brief = "none", str(outcome)
         else:
             self._results[index] = outcome
@@ -45,7 +47,7 @@ class SetOutput:
     def finish(self, exit_code: int) -> None:
         """Print what is left; exit with the code of an interrupt, or raise the first failure."""
         self._folder.finish(self._results)
-        results = self._results.values()
+        results = [result for result in self._results.values() if result.report.feasible]
         if results and not self._quiet:
             mean = number(fmean(result.cost for result in results))
             say(f"mean cost {mean} of {amount(len(results), 'instance')}", error=self._piped)
