@@ -160,6 +160,21 @@ def problems(count=3, customers=5, **changes):
     return made
 
 
+def test_a_set_does_not_lose_names_in_silence(tmp_path):
+    plain, named = problems(2)
+    named = named.replace(names=["hub", *"abcde"], clock_times=True)
+    path = tmp_path / "a.npz"
+    with pytest.warns(NdsWarning) as warned:
+        write_set(path, [plain, named])
+    assert [str(warning.message) for warning in warned] == [
+        f"{path}: the names of customers are not kept; .json and .csv have them",
+        f"{path}: times are minutes since midnight; .json and .csv keep them as clock times",
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_set(path, [plain, plain.replace(names=["hub", *"12345"])])
+
+
 def test_a_set_from_a_generator(tmp_path):
     write_set(tmp_path / "a.npz", problems())
     write_set(tmp_path / "b.npz", (problem for problem in problems()))

@@ -1,11 +1,13 @@
-"""Which format an instance file has: by its ending, else by its content."""
+"""Which format an instance file has: by its ending, else by its content; what formats do not keep."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from ndsvrp.errors import InstanceError
+from ndsvrp.errors import InstanceError, warn
 from ndsvrp.io.files import PathLike, decode
 from ndsvrp.io.solomon import is_solomon
+from ndsvrp.problem import Problem
 
 #: formats by ending; text of an unknown ending is recognised by its content
 ENDINGS = {
@@ -45,3 +47,15 @@ def form_of(path: PathLike, data: bytes) -> str:
     if re.search(r"[,;\t]", first) and not first.endswith("."):
         return "csv"
     raise InstanceError(f"is not an instance; accepted: {ACCEPTED}", file=str(path))
+
+
+def warn_of_losses(path: PathLike, problems: Sequence[Problem]) -> None:
+    """Warn of what only JSON and tables of stops keep of these problems."""
+    if any(problem.names and problem.names[1:] != _numbers(problem) for problem in problems):
+        warn(f"{path}: the names of customers are not kept; .json and .csv have them")
+    if any(problem.clock_times for problem in problems):
+        warn(f"{path}: times are minutes since midnight; .json and .csv keep them as clock times")
+
+
+def _numbers(problem: Problem) -> tuple[str, ...]:
+    return tuple(map(str, range(1, problem.customers + 1)))

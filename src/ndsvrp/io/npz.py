@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ndsvrp.constraints import FIELDS, Field
 from ndsvrp.errors import InstanceError
 from ndsvrp.io.files import MIB, PathLike, check_name, is_standard, read_bytes, write_atomic
-from ndsvrp.io.forms import ENDINGS
+from ndsvrp.io.forms import ENDINGS, warn_of_losses
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem, require_problem, require_problems
 from ndsvrp.text import printable
@@ -187,6 +187,7 @@ def write_set(path: PathLike, problems: Iterable[Problem]) -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     write_atomic(path, buffer.getvalue())
+    warn_of_losses(path, problems)
 
 
 def _values(field: Field, one: Arrays) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ndsvrp.errors import InstanceError, warn
 from ndsvrp.io.files import PathLike, check_name, is_standard, write_atomic
-from ndsvrp.io.forms import ENDINGS
+from ndsvrp.io.forms import ENDINGS, warn_of_losses
 from ndsvrp.io.npz import write_set
 from ndsvrp.io.problem_json import problem_table
 from ndsvrp.io.result import json_bytes
@@ -62,16 +62,13 @@ def write_problems(path: PathLike, problems: Sequence[Problem], form: str) -> No
     """Write problems of a set; only `npz` holds several."""
     if form == "npz":
         write_set(path, problems)
-    else:
-        try:
-            write_atomic(path, _content(path, problems[0], form))
-        except InstanceError as error:
-            raise error if error.file is not None else error.located(str(path)) from None
-    names = problems[0].names
-    if form not in ("json", "csv") and names is not None and names[1:] != tuple(map(str, range(1, len(names)))):
-        warn(f"{path}: the names of customers are not kept; .json and .csv have them")
-    if form not in ("json", "csv") and problems[0].clock_times:
-        warn(f"{path}: times are minutes since midnight; .json and .csv keep them as clock times")
+        return
+    try:
+        write_atomic(path, _content(path, problems[0], form))
+    except InstanceError as error:
+        raise error if error.file is not None else error.located(str(path)) from None
+    if form not in ("json", "csv"):
+        warn_of_losses(path, problems[:1])
 
 
 def _content(path: PathLike, problem: Problem, form: str) -> bytes:
