@@ -245,6 +245,8 @@ def test_bench_report(nds, tmp_path):
     assert answer.stderr == f"nds: {second}:2: not a result row, cost is missing or of another type\n"
     second.write_text("")
     assert nds("bench", "report", second, code=2).stderr == f"nds: {second}: is empty\n"
+    second.write_text(json.dumps(row)[:100])  # cut off, as by a crash
+    assert nds("bench", "report", first, second, code=2).stderr == f"nds: {second}: holds no complete row\n"
     assert not (tmp_path / "no.md").exists()
 
 

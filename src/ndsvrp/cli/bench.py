@@ -15,7 +15,7 @@ from ndsvrp.cli.formatting import console, say
 from ndsvrp.cli.options import ClusterName, IgnoreField, RowFile, option, request_option
 from ndsvrp.cli.solve import parse_changes
 from ndsvrp.data.sets import SUITES
-from ndsvrp.errors import NdsError
+from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io.files import check_writable, exists, read_bytes, refused
 from ndsvrp.search.planning import DEVICES, PRESETS, RUINS
 from ndsvrp.text import number
@@ -147,7 +147,9 @@ def report_command(
     rows = []
     for file in files:
         read_text(file)  # raises if the file cannot be read
-        rows += read_rows(file)
+        if not (found := read_rows(file)):
+            raise InstanceError("holds no complete row", file=str(file))
+        rows += found
     report = make_report(rows, baseline)
     if out is None:
         _print_lines(report.text())
