@@ -92,8 +92,12 @@ def homberger_like(number: int, *, wide: bool, prizes: bool = False, n: int = 60
 def tight_fleet(number: int) -> Problem:
     """Return an instance of the X generator whose vehicles must be full: as few as the total demand allows."""
     demand, size = ("quadrant", "1-100", "50-100")[number % 3], ("3-5", "5-8")[number // 3 % 2]
-    problem = x_like(300 + 50 * (number % 8), size, number, demand)
-    return replace(problem, vehicles=math.ceil(float(np.sum(problem.demand)) / problem.capacity))
+    return with_fleet(x_like(300 + 50 * (number % 8), size, number, demand), 0)
+
+
+def with_fleet(problem: Problem, more: int) -> Problem:
+    """Return the problem with so many more vehicles than the total demand takes."""
+    return replace(problem, vehicles=math.ceil(float(np.sum(problem.demand)) / problem.capacity) + more)
 
 
 def drawn(variant: str, n: int) -> Callable[[int], Problem]:
@@ -110,6 +114,9 @@ def limited(number: int) -> Problem:
 FAMILIES: dict[str, Callable[[int], Problem]] = {
     "x120": lambda i: x_like(120 + 20 * i, ("5-8", "8-12", "3-5", "16-25")[i % 4], i),
     "x-mixed": x_mixed,
+    "x-mixed-fleet": lambda i: with_fleet(x_mixed(i), 1),
+    "x-mixed-tight-fleet": lambda i: with_fleet(x_mixed(i), 0),
+    "x400-fleet": lambda i: with_fleet(x_like(400, "8-12", i), 1),
     "x200-tight": lambda i: x_like(150 + 10 * (i % 10), ("3-5", "5-8", "8-12")[i % 3], i, ("1-100", "50-100")[i % 2]),
     "x-tight-fleet": tight_fleet,
     "x400-short": lambda i: x_like(400, "3-5", i, "50-100"),

@@ -52,6 +52,19 @@ def test_what_is_left_of_routes_is_joined_where_there_is_room() -> None:
     assert crossed(ACROSS, BY_PAIRS, 3, 38, capacity=4) == [3, 4, 0, 5, 6, 0, 1, 7, 2, 8, 0]
 
 
+def test_the_smallest_loads_stay_unserved_if_vehicles_are_too_few() -> None:
+    """Of the child 3 4, 5 6, 1 7, 2, 8 the routes of customers 2 and 8 alone are the smallest, then 3 4."""
+    demand = np.array([0, 4, 1, 1, 2, 3, 3, 3, 1], np.int32)
+    for vehicles, expected in (
+        (5, [3, 4, 0, 5, 6, 0, 1, 7, 0, 2, 0, 8, 0]),
+        (4, [3, 4, 0, 5, 6, 0, 1, 7, 0, 2, 0]),
+        (3, [3, 4, 0, 5, 6, 0, 1, 7, 0]),
+        (2, [5, 6, 0, 1, 7, 0]),
+    ):
+        child = cross(ACROSS, BY_PAIRS, NEAR, Room(demand, 0, vehicles), word(3, 8), word(28, 31))
+        assert child.tolist() == expected
+
+
 def test_shares_of_routes_are_rounded() -> None:
     """Of three routes 10% are one, of four 37% are one and 38% are two: 1.48 and 1.52."""
     assert crossed(BY_PAIRS, ACROSS, 0, 10)[:4] == [2, 3, 5, 0]

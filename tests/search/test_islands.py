@@ -233,8 +233,8 @@ def test_which_problems_have_islands(monkeypatch: pytest.MonkeyPatch) -> None:
     assert islands(small.replace(vehicles=50), 60.0, ruin="policy") == 0
     settings = plan(small, Request.of(ruin="policy", islands=4, child_steps=7), seconds=None).settings
     assert (settings.islands, settings.anneal_share, settings.child_steps, settings.warm) == (4, 0.5, 7, 0.01)
-    with pytest.raises(NdsError, match="islands are for problems whose vehicles are not limited"):
-        islands(small.replace(vehicles=50), 60.0, islands=4)
+    with pytest.raises(NdsError, match="islands is not for optional customers and limited vehicles: give islands=0"):
+        islands(generate("pcvrp", 100, seed=1)[0].replace(vehicles=50), 60.0, islands=4)
     assert Solver(ruin="policy", islands=4, device="cpu").plan(small).settings.islands == 4
 
 

@@ -141,21 +141,33 @@ def test_a_route_that_is_late_without_a_customer_is_noticed() -> None:
     assert not engine.place(state, 0, tour((1, 3), (2,)))
 
 
+@pytest.mark.parametrize("vehicles", [4, 5])
+def test_fleets_are_kept(vehicles: int) -> None:
+    """A total demand of 160: four vehicles of 40 must be exactly full, five need not."""
+    problem = generate("cvrp", 30, seed=3, capacity=40)[0]
+    assert problem.demand.sum() == 160
+    fleet = problem.replace(vehicles=vehicles)
+    result = solve(fleet, iterations=30, seed=1, **SMALL)
+    assert check(fleet, result.solution).feasible
+    assert result.cost == pytest.approx(solve(fleet, iterations=60, seed=2, **SMALL).cost, rel=0.02)
+
+
 def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> None:
     def population(problem: Problem, **how: Any) -> int:
         return Solver(**how).plan(problem).settings.population
 
     small, below, middle = (generate("cvrp", n, seed=1)[0] for n in (100, 299, 300))
     others = [generate(name, 100, seed=1)[0] for name in ("vrptw", "pcvrp")]
-    others += [small.replace(vehicles=50), small.replace(max_distance=9.0), middle]
+    others += [small.replace(max_distance=9.0), middle]
     assert population(small) == population(small, threads=1) == population(below) == 16
-    assert [population(problem) for problem in others] == [0] * 5
+    assert [population(problem) for problem in others] == [0] * 4
+    assert population(small.replace(vehicles=50)) == 16
     assert population(small, chains=4) == population(small, regions=2) == population(small, solver="sisr") == 0
     assert population(small, ruin=lambda request: None) == population(small, ruin="policy") == 0
     assert population(small, population=5) == 5
     assert population(small, regions=1) == 16
-    with pytest.raises(NdsError, match="a population is for problems whose vehicles are not limited"):
-        population(small.replace(vehicles=50), population=5)
+    with pytest.raises(NdsError, match="population is not for optional customers and limited vehicles: give populat"):
+        population(generate("pcvrp", 100, seed=1)[0].replace(vehicles=50), population=5)
     assert population(generate("vrptw", 400, seed=1)[0], population=5) == 5, "in place of regions"
     monkeypatch.setattr(planning, "_has_gpu", lambda: True)
     assert population(small, solver="hybrid") == 0
@@ -182,7 +194,7 @@ def test_a_population_from_300_customers_on_needs_time() -> None:
     given = settings(problem, 30.0, population=3, anneal_share=0.9)
     assert (given.population, given.anneal_share, given.child_steps) == (3, 0.9, 100)
     assert settings(generate("vrptw", 300, seed=1)[0], 30.0).population == 0
-    assert settings(problem.replace(vehicles=90), 30.0).population == 0
+    assert settings(problem.replace(vehicles=90), 30.0).population == 8
     carried = [problem.replace(demand=np.r_[0, np.ones(300)], capacity=capacity) for capacity in (5, 6)]
     assert [settings(each, 30.0).population for each in carried] == [0, 8], "routes of five customers are too short"
     small = settings(generate("cvrp", 299, seed=1)[0], 0.1)

@@ -28,7 +28,8 @@ def cross(first: Ints, second: Ints, near: Ints, room: Room, stop: int, share: i
     """Return the tour of a child: some neighbouring routes of the second parent, the rest as in the first.
 
     The routes are those of a random customer and of its nearest customers. The routes of the first parent lose the
-    customers that the child already has; what is left of them is joined. A customer that neither serves stays unserved.
+    customers that the child already has; what is left of them is joined. A customer that neither serves stays unserved,
+    and so do those of the smallest loads, if there are more routes than vehicles.
 
     near: (N+1, L) nearest customers of each, nearest first. stop, share: random words, which choose the customer and
     the share of routes.
@@ -53,7 +54,7 @@ def cross(first: Ints, second: Ints, near: Ints, room: Room, stop: int, share: i
     loses = np.logical_or.reduceat(is_taken[first], begins) if len(ends) else np.zeros(0, bool)
     stays = np.repeat(~loses, ends - begins + 1)
     rests = [route[~is_taken[route]] for route in (first[begins[r] : ends[r]] for r in np.flatnonzero(loses))]
-    return np.concatenate([taken, first[stays], *room.joined(rests)])
+    return room.within_fleet(np.concatenate([taken, first[stays], *room.joined(rests)]))
 
 
 def _spans(tour: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -64,10 +65,21 @@ def _spans(tour: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 @dataclass(frozen=True)
 class Room:
-    """Demands and the capacity of vehicles, in whole numbers."""
+    """Demands and the capacity of vehicles, in whole numbers, and how many there are."""
 
     demand: Ints  #: (N+1,)
     capacity: int
+    vehicles: int | None = None
+
+    def within_fleet(self, tour: Ints) -> Ints:
+        """Return the tour with the largest loads only, as many routes as there are vehicles."""
+        begins, ends = _spans(tour)
+        if self.vehicles is None or len(ends) <= self.vehicles:
+            return tour
+        loads = np.add.reduceat(self.demand[tour], begins)
+        rank = np.argsort(np.argsort(-loads, kind="stable"))
+        kept: Ints = tour[np.repeat(rank < self.vehicles, ends - begins + 1)]
+        return kept
 
     def joined(self, rests: list[Ints]) -> list[Ints]:
         """Return routes, each ended by a 0, of what is left of others: the largest load first, to the first with room.
@@ -92,7 +104,7 @@ def room_of(problem: Problem) -> Room:
     """Return the room of vehicles; none where joined routes may be late or too long."""
     fields = ticks_of(problem).fields
     is_free = not problem.has_times and problem.max_distance is None
-    return Room(fields["demand"], int(fields["capacity"]) if is_free else 0)
+    return Room(fields["demand"], int(fields["capacity"]) if is_free else 0, problem.vehicles)
 
 
 def neighbours(tour: Ints, customers: int) -> Ints:

@@ -15,6 +15,7 @@ from ndsvrp.records import documented, require_whole
 from ndsvrp.ruin import RULES, Ruin, RuinFunction
 from ndsvrp.scope import keyword_hint
 from ndsvrp.search import settings as presets
+from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.settings import Settings
 from ndsvrp.variants import variant_of
 
@@ -154,10 +155,9 @@ def plan(
     settings = replace(base, **changes)
     if settings.population > 0 and device == "cuda":
         raise NdsError("a population is searched on a CPU: give device=cpu, or population=0")
-    if settings.population > 0 and problem.vehicles is not None:
-        raise NdsError("a population is for problems whose vehicles are not limited: give population=0")
-    if settings.islands > 0 and problem.vehicles is not None:
-        raise NdsError("islands are for problems whose vehicles are not limited: give islands=0")
+    for name in ("population", "islands"):
+        if getattr(settings, name) > 0 and may_ignore_fleet(problem):
+            raise NdsError(f"{name} is not for optional customers and limited vehicles: give {name}=0")
     if seconds is not None and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:
         settings = presets.fill_cores(settings, problem, cores // together)
     threads = min(cores, together * max(settings.chains, settings.solutions))

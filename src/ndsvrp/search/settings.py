@@ -229,7 +229,7 @@ def population_for(problem: Problem, core_seconds: float | None = None, cores: i
     `core_seconds`: time of all cores together, if only a time limit ends the search. Then the population may depend on
     the number of cores.
     """
-    if variant_of(problem).name != "cvrp" or problem.vehicles is not None or problem.customers > MIDDLE:
+    if variant_of(problem).name != "cvrp" or problem.customers > MIDDLE:
         return 0
     if problem.customers < SMALL:
         return POPULATION
