@@ -161,7 +161,8 @@ def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> No
     others += [small.replace(max_distance=9.0), middle]
     assert population(small) == population(small, threads=1) == population(below) == 16
     assert [population(problem) for problem in others] == [0] * 4
-    assert population(small.replace(vehicles=50)) == 16
+    fewest = int(np.ceil(small.demand.sum() / small.capacity))
+    assert [population(small.replace(vehicles=count)) for count in (fewest, fewest + 1, 50)] == [0, 16, 16]
     assert population(small, chains=4) == population(small, regions=2) == population(small, solver="sisr") == 0
     assert population(small, ruin=lambda request: None) == population(small, ruin="policy") == 0
     assert population(small, population=5) == 5
@@ -194,7 +195,9 @@ def test_a_population_from_300_customers_on_needs_time() -> None:
     given = settings(problem, 30.0, population=3, anneal_share=0.9)
     assert (given.population, given.anneal_share, given.child_steps) == (3, 0.9, 100)
     assert settings(generate("vrptw", 300, seed=1)[0], 30.0).population == 0
-    assert settings(problem.replace(vehicles=90), 30.0).population == 8
+    fewest = int(np.ceil(problem.demand.sum() / problem.capacity))
+    fleets = [settings(problem.replace(vehicles=count), 30.0).population for count in (fewest, fewest + 1, 90)]
+    assert fleets == [0, 8, 8]
     carried = [problem.replace(demand=np.r_[0, np.ones(300)], capacity=capacity) for capacity in (5, 6)]
     assert [settings(each, 30.0).population for each in carried] == [0, 8], "routes of five customers are too short"
     small = settings(generate("cvrp", 299, seed=1)[0], 0.1)

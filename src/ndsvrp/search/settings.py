@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ndsvrp.constraints.fleet import fewest_vehicles
 from ndsvrp.engine.base import Recipe
 from ndsvrp.errors import NdsError
 from ndsvrp.problem import Problem
@@ -231,6 +232,8 @@ def population_for(problem: Problem, core_seconds: float | None = None, cores: i
     """
     if variant_of(problem).name != "cvrp" or problem.customers > MIDDLE:
         return 0
+    if problem.vehicles is not None and problem.vehicles <= fewest_vehicles(problem):
+        return 0  # children of full vehicles hardly ever fit into the fleet
     if problem.customers < SMALL:
         return POPULATION
     if core_seconds is None or core_seconds < TIME_TO_RECOMBINE * problem.customers or _carried(problem) < SHORT_ROUTE:
