@@ -113,18 +113,16 @@ class Search:
 
     def _pack(self, state: State) -> None:
         """Start from a packing where vehicles are too few for all required customers, unless more than loads counts."""
-        lacks = state.stats().missing > 0
-        if not lacks.any():
-            return
-        tours = self.engine.tours(state)
-        for number, problem in enumerate(self.problems):
-            chains = np.flatnonzero(lacks & (state.problem_of == number)).tolist()
-            if not chains or problem.vehicles is None or problem.has_times or problem.max_distance is not None:
+        lacks, packings = state.stats().missing > 0, dict[int, Ints]()
+        for number in np.unique(state.problem_of[lacks]).tolist():
+            problem = self.problems[number]
+            if problem.vehicles is None or problem.has_times or problem.max_distance is not None:
                 continue
             if (tour := packed(problem, self.seed, self.budget.time_at(START_SHARE))) is not None:
-                for chain in chains:
-                    tours[chain] = tour
-        self.engine.restart(state, tours)
+                packings[number] = tour
+        if packings:
+            tours = zip(self.engine.tours(state), lacks, state.problem_of.tolist(), strict=True)
+            self.engine.restart(state, [packings.get(of, tour) if lack else tour for tour, lack, of in tours])
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""
