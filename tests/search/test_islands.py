@@ -8,19 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.emulated import EmulatedDevice
-from ndsvrp import (
-    CallbackError,
-    Metric,
-    NdsError,
-    Problem,
-    Progress,
-    Settings,
-    Solver,
-    check,
-    generate,
-    solve,
-    solve_set,
-)  # fmt: skip
+from ndsvrp import CallbackError, NdsError, Problem, Progress, Settings, Solver, check, generate, solve
 from ndsvrp.engine import shared
 from ndsvrp.engine.base import Engine, Recipe
 from ndsvrp.engine.cpu import CpuEngine
@@ -105,20 +93,6 @@ def test_a_gpu_finds_the_routes_of_a_cpu(variant: str) -> None:
     assert {"export_chains", "start_chains", "replace_chains"} <= names
 
 
-@pytest.mark.parametrize("variant", ["cvrp", "pcvrp", "vrptw", "pcvrptw"])
-def test_threads_and_batches_do_not_change_the_result(variant: str) -> None:
-    problems = generate(variant, 30, count=2, seed=5)
-    alone = [solve(problem, iterations=30, seed=3, threads=1, **SMALL) for problem in problems]
-    threads = solve(problems[0], iterations=30, seed=3, threads=2, **SMALL)
-    together = solve_set(problems, iterations=30, seed=3, **SMALL)
-    assert threads.solution == alone[0].solution
-    assert [result.solution for result in together] == [result.solution for result in alone]
-    for problem, result in zip(problems, alone, strict=True):
-        assert check(problem, result.solution).feasible
-        assert result.trace[-1].cost == pytest.approx(result.cost)
-        assert [a.cost for a in result.trace] == sorted((a.cost for a in result.trace), reverse=True)
-
-
 def test_generations_have_the_steps_that_were_asked_for() -> None:
     """60 of 100 iterations are for children. A child has 4 x 50 steps, in iterations of 20: 6 generations of 10."""
     problem = generate("cvrp", 50, seed=1)[0]
@@ -176,33 +150,6 @@ def test_children_improve_what_islands_have_found() -> None:
         result = solve(problem, iterations=100, seed=1, anneal_share=0.1, **SMALL | {"child_steps": 10})
         annealed = min(point.cost for point in result.trace if point.iteration <= 10)
         assert result.cost < 0.99 * annealed
-
-
-def test_a_warm_start_is_never_lost() -> None:
-    problem = generate("cvrp", 40, seed=2)[0]
-    good = solve(problem, iterations=60, seed=1, device="cpu")
-    again = solve(problem, iterations=6, seed=2, init=good.solution, **SMALL)
-    assert again.cost <= good.cost
-
-
-@pytest.mark.parametrize("customers", [1, 2, 3])
-def test_tiny_problems(customers: int) -> None:
-    problem = Problem(demand=np.r_[0, np.ones(customers)], capacity=1, coordinates=np.eye(customers + 1)[:, :2])
-    result = solve(problem, iterations=8, seed=1, **SMALL)
-    lengths = [float(np.hypot(*(problem.coordinates[i] - problem.coordinates[0]))) for i in range(1, customers + 1)]
-    assert result.cost == pytest.approx(2 * sum(lengths))
-
-
-def test_children_that_are_late_are_not_used() -> None:
-    """With rounded lengths the way by a customer may be shorter, so that a route may be late without it."""
-    (problem,) = generate("vrptw", 40, seed=9)
-    assert problem.coordinates is not None
-    scaled = problem.replace(
-        coordinates=np.rint(problem.coordinates * 1000), windows=np.rint(problem.windows * 1000),
-        service=np.rint(problem.service * 1000), metric=Metric.ROUND,
-    )  # fmt: skip
-    result = solve(scaled, iterations=40, seed=1, **SMALL)
-    assert check(scaled, result.solution).feasible
 
 
 def test_time_limits_and_regions() -> None:

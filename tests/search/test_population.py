@@ -17,6 +17,10 @@ from ndsvrp.search.population import Population, PopulationSearch
 from ndsvrp.search.stopping import Budget
 
 SMALL: dict[str, Any] = {"solver": "hybrid", "population": 6, "child_steps": 2, "device": "cpu"}
+ISLANDS: dict[str, Any] = {
+    "solver": "nds", "ruin": "related", "device": "cpu", "chains": 8, "islands": 4, "rollouts": 20, "child_steps": 2,
+}  # fmt: skip
+BOTH = pytest.mark.parametrize("how", [SMALL, ISLANDS], ids=["population", "islands"])
 
 
 def tour(*routes: tuple[int, ...]) -> np.ndarray:
@@ -81,12 +85,13 @@ def test_the_cheapest_solution_stays() -> None:
         lowest = min(population.costs[:3])
 
 
+@BOTH
 @pytest.mark.parametrize("variant", ["cvrp", "pcvrp", "vrptw", "pcvrptw"])
-def test_threads_and_batches_do_not_change_the_result(variant: str) -> None:
+def test_threads_and_batches_do_not_change_the_result(variant: str, how: dict[str, Any]) -> None:
     problems = generate(variant, 30, count=2, seed=5)
-    alone = [solve(problem, iterations=30, seed=3, threads=1, **SMALL) for problem in problems]
-    threads = solve(problems[0], iterations=30, seed=3, threads=2, **SMALL)
-    together = solve_set(problems, iterations=30, seed=3, **SMALL)
+    alone = [solve(problem, iterations=30, seed=3, threads=1, **how) for problem in problems]
+    threads = solve(problems[0], iterations=30, seed=3, threads=2, **how)
+    together = solve_set(problems, iterations=30, seed=3, **how)
     assert threads.solution == alone[0].solution
     assert [result.solution for result in together] == [result.solution for result in alone]
     for problem, result in zip(problems, alone, strict=True):
@@ -113,18 +118,20 @@ def test_children_improve_what_was_annealed() -> None:
         assert result.cost < 0.99 * annealed
 
 
+@BOTH
 @pytest.mark.parametrize("customers", [1, 2, 3])
-def test_tiny_problems(customers: int) -> None:
+def test_tiny_problems(customers: int, how: dict[str, Any]) -> None:
     problem = Problem(demand=np.r_[0, np.ones(customers)], capacity=1, coordinates=np.eye(customers + 1)[:, :2])
-    result = solve(problem, iterations=8, seed=1, **SMALL)
+    result = solve(problem, iterations=8, seed=1, **how)
     lengths = [float(np.hypot(*(problem.coordinates[i] - problem.coordinates[0]))) for i in range(1, customers + 1)]
     assert result.cost == pytest.approx(2 * sum(lengths))
 
 
-def test_a_warm_start_is_never_lost() -> None:
+@BOTH
+def test_a_warm_start_is_never_lost(how: dict[str, Any]) -> None:
     problem = generate("cvrp", 40, seed=2)[0]
     good = solve(problem, iterations=60, seed=1, device="cpu")
-    again = solve(problem, iterations=2, seed=2, init=good.solution, **SMALL)
+    again = solve(problem, iterations=2, seed=2, init=good.solution, **how)
     assert again.cost <= good.cost
 
 
@@ -273,7 +280,8 @@ def test_wrong_settings(wrong: dict[str, Any], message: str) -> None:
         Settings(**wrong)
 
 
-def test_rounded_lengths_and_windows_are_checked() -> None:
+@BOTH
+def test_rounded_lengths_and_windows_are_checked(how: dict[str, Any]) -> None:
     """With rounded lengths the way by a customer may be shorter, so that children may be late: they are not used."""
     (problem,) = generate("vrptw", 40, seed=9)
     assert problem.coordinates is not None
@@ -281,5 +289,5 @@ def test_rounded_lengths_and_windows_are_checked() -> None:
         coordinates=np.rint(problem.coordinates * 1000), windows=np.rint(problem.windows * 1000),
         service=np.rint(problem.service * 1000), metric=Metric.ROUND,
     )  # fmt: skip
-    result = solve(scaled, iterations=40, seed=1, **SMALL)
+    result = solve(scaled, iterations=40, seed=1, **how)
     assert check(scaled, result.solution).feasible
