@@ -226,3 +226,48 @@ def test_users_end_a_search_in_either_part() -> None:
     kept = caught.value.result
     assert kept is not None
     assert check(problem, kept.solution).cost == pytest.approx(kept.cost)
+
+
+def test_iterations_ahead_are_reported() -> None:
+    """An engine that runs ahead, as a GPU does, tells of the same iterations, costs and reconstructions."""
+    problem, courses = generate("cvrp", 60, seed=1)[0], []
+    for runs_ahead in (False, True):
+        seen: list[int] = []
+        engine = CpuEngine(runs_ahead=runs_ahead)
+        told = lambda progress, seen=seen: seen.append(progress.iteration)  # noqa: E731
+        search = IslandSearch([problem], engine, OF_ISLANDS, Budget(iterations=12), 1, callback=told)
+        search.run()
+        courses.append((seen, search.reconstructions, [(point.iteration, point.cost) for point in search.traces[0]]))
+    assert courses[0] == courses[1]
+    assert courses[0][:2] == (list(range(13)), 12 * 4 * 10)
+
+
+def test_time_may_be_over_when_annealing_ends() -> None:
+    problem = generate("cvrp", 60, seed=1)[0]
+    search = IslandSearch([problem], CpuEngine(), OF_ISLANDS, Budget(seconds=60.0), 1)
+    iterate = search._iterate
+
+    def last(*arguments: Any) -> str | None:
+        stopped = iterate(*arguments)
+        search.budget.began -= 60.0  # the limit passes before the next look at the clock
+        return stopped
+
+    search._iterate = last  # type: ignore[method-assign]
+    assert search.run() == "time"
+    assert check(problem, search.best()[0]).feasible
+
+
+def test_islands_differ_after_a_warm_start() -> None:
+    problem = generate("cvrp", 40, seed=2)[0]
+    good = solve(problem, iterations=60, seed=1, device="cpu").solution
+    search = IslandSearch([problem], CpuEngine(), OF_ISLANDS, Budget(iterations=20), 1, init=good)
+    state, _ = search._begin()
+    search._iterate(state, np.array([10.0]), 2)
+    (population,) = search._populations(state)
+    assert check(problem, good).cost == pytest.approx(population.costs.min())
+    assert not np.array_equal(population.tours[0], population.tours[1])
+
+
+def test_islands_in_place_of_a_population() -> None:
+    settings = Solver(device="cpu", islands=2).plan(generate("cvrp", 60, seed=1)[0]).settings
+    assert (settings.islands, settings.population) == (2, 0)

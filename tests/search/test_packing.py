@@ -151,3 +151,33 @@ def test_a_gpu_starts_from_the_same_packing() -> None:
         found.append(search.best())
     assert found[0] == found[1]
     assert all(check(problem, best).feasible for problem, best in zip(problems, found[0], strict=True))
+
+
+def test_long_routes_are_filled() -> None:
+    """Four vehicles, which must be full, carry 150 customers each."""
+    random = np.random.default_rng(1)
+    demand = random.integers(20, 100, 600)
+    problem = fleet(demand, float(np.ceil(demand.sum() / 4)), 4)
+    tour = packed(problem, 1)
+    assert tour is not None
+    assert max(loads(problem, tour)) <= problem.capacity
+
+
+def test_other_problems_of_a_batch_are_packed_in_time() -> None:
+    """The first of two has no packing: eight vehicles carry two customers of 4 each, and twenty have to be served."""
+    hopeless = fleet(np.full(20, 4), 10, 8)
+    problem = tight(6)
+    hopeless, problem = (each.replace(name=name) for each, name in ((hopeless, "a"), (problem, "b")))
+    settings = Settings(chains=2, orders=1, scope="all", start_rounds=0, start_packed=True, rollouts=1)
+    search = Search([hopeless, problem], CpuEngine(), settings, Budget(seconds=2.0), 1)
+    state, _ = search._begin()
+    assert state.stats().missing.tolist()[2:] == [0, 0]
+    assert search.budget.elapsed() < 1.0
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e18])
+def test_demands_of_any_magnitude(scale: float) -> None:
+    problem = fleet(np.array([5, 4, 3, 3, 3, 2]) * scale, 10.1 * scale, 2)
+    tour = packed(problem, 1)
+    assert tour is not None
+    assert loads(problem, tour) == pytest.approx([10 * scale] * 2)

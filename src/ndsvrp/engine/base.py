@@ -168,8 +168,8 @@ class EngineOf(Protocol[S]):
         groups: the chains of a problem exchange in so many groups, each apart from the others; it divides them.
         """
 
-    def tours(self, state: S) -> list[Ints]:
-        """Return the best solution of each chain: its routes one after another, each ended by a 0."""
+    def tours(self, state: S, *, best: bool = True) -> list[Ints]:
+        """Return the best (or the current) solution of each chain: its routes one after another, each ended by a 0."""
 
     def restart(self, state: S, tours: Sequence[Ints]) -> None:
         """Make feasible tours the current and the best solutions of the chains, one each."""

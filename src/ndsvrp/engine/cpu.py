@@ -168,8 +168,8 @@ class CpuEngine:
         group_of = shared.groups_of(state.problem_of, groups)
         state.chains.exchange(shared.reach_in_ticks(state, reach, state.per_unit), group_of, seed, iteration)
 
-    def tours(self, state: CpuState) -> list[Ints]:
-        return [self.tour(state, chain) for chain in range(len(state.problem_of))]
+    def tours(self, state: CpuState, *, best: bool = True) -> list[Ints]:
+        return [self.tour(state, chain, best=best) for chain in range(len(state.problem_of))]
 
     def restart(self, state: CpuState, tours: Sequence[Ints]) -> None:
         for chain, tour in enumerate(tours):

@@ -173,11 +173,11 @@ class CudaEngine:
         (tour,) = self._tours(group, int(np.searchsorted(group.members, chain)), 1, best)
         return shared.solution_of(tour)
 
-    def tours(self, state: CudaState) -> list[Ints]:
+    def tours(self, state: CudaState, *, best: bool = True) -> list[Ints]:
         state.look()
         tours: dict[int, Ints] = {}
         for group in state.groups:
-            tours.update(zip(group.members.tolist(), self._tours(group, 0, len(group.members), True), strict=True))
+            tours.update(zip(group.members.tolist(), self._tours(group, 0, len(group.members), best), strict=True))
         return [tours[chain] for chain in range(len(tours))]
 
     def _tours(self, group: Group, first: int, count: int, best: bool) -> list[Ints]:

@@ -54,6 +54,8 @@ def reach_in_ticks(state: State, reach: Floats, per_unit: Floats) -> Floats:
 
 def groups_of(problem_of: Ints, groups: int) -> Ints:
     """Return (chains,) a number for each chain: the chains of a problem, in so many groups, one after another."""
+    if groups == 1:
+        return problem_of
     counts, order = np.bincount(problem_of), np.argsort(problem_of, kind="stable")
     number = np.empty_like(problem_of)
     number[order] = np.concatenate([np.arange(count) for count in counts])

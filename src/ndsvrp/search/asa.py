@@ -14,7 +14,7 @@ from ndsvrp.ruin import Ruin, RuinRequest, checked_answer
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.control import Callback, Control, Stop
 from ndsvrp.search.fleet import may_ignore_fleet, within_fleet, without_fleet
-from ndsvrp.search.packing import packed
+from ndsvrp.search.packing import can_pack, packed
 from ndsvrp.search.pipeline import Launched, Pipeline
 from ndsvrp.search.result import Progress, TracePoint
 from ndsvrp.search.settings import Settings
@@ -114,11 +114,14 @@ class Search:
     def _pack(self, state: State) -> None:
         """Start from a packing where vehicles are too few for all required customers, unless more than loads counts."""
         lacks, packings = state.stats().missing > 0, dict[int, Ints]()
-        for number in np.unique(state.problem_of[lacks]).tolist():
-            problem = self.problems[number]
-            if problem.vehicles is None or problem.has_times or problem.max_distance is not None:
-                continue
-            if (tour := packed(problem, self.seed, self.budget.time_at(START_SHARE))) is not None:
+        waiting = [number for number in np.unique(state.problem_of[lacks]).tolist() if can_pack(self.problems[number])]
+        end = self.budget.time_at(START_SHARE)
+        for left, number in zip(
+            range(len(waiting), 0, -1), waiting, strict=True
+        ):  # each has an equal share of the time
+            now = time.perf_counter()
+            tour = packed(self.problems[number], self.seed, None if end is None else now + (end - now) / left)
+            if tour is not None:
                 packings[number] = tour
         if packings:
             tours = zip(self.engine.tours(state), lacks, state.problem_of.tolist(), strict=True)
@@ -169,8 +172,9 @@ class Search:
         graphs, converting problems for savings) takes no time of the search."""
         budget = Budget(seconds=REHEARSAL, iterations=1)
         settings = replace(
-            self.settings, start_rounds=min(1, self.settings.start_rounds), start_savings=self._starts_from_savings()
-        )
+            self.settings, start_rounds=min(1, self.settings.start_rounds), start_savings=self._starts_from_savings(),
+            start_packed=False,
+        )  # fmt: skip
         replace(self, settings=settings, budget=budget, callback=None, stop=None).run()
 
     def best(self) -> list[Solution]:

@@ -40,10 +40,12 @@ class IslandSearch(Search):
         while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < share:
             temperatures = np.array([cool(used / share) for cool in self._cooling])
             stopped = self._iterate(state, temperatures, settings.islands)
-        stopped = stopped or self._pipeline.finish(self._report)
-        if stopped is not None:
+        finished = self._pipeline.finish(self._report)  # whatever ended it: every iteration is reported
+        if (stopped := stopped or finished) is not None:
             return stopped
         populations, ends = self._populations(state), self._generations()
+        if ends[0] >= 1.0:
+            return "time"
         warm, cold = max(settings.warm, settings.cold), settings.cold
         cooling = [ExponentialCooling(warm * side, cold * side) for side in self._sides]
         for begin, end in pairwise(ends):
@@ -51,8 +53,8 @@ class IslandSearch(Search):
             while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < end:
                 part = max(0.0, used - begin) / (end - begin)
                 stopped = self._iterate(state, np.array([cool(part) for cool in cooling]))
-            stopped = stopped or self._pipeline.finish(self._report)
-            if stopped is not None:
+            finished = self._pipeline.finish(self._report)
+            if (stopped := stopped or finished) is not None:
                 return stopped
             self._select(state, populations, settings.least_apart * (1.0 - end) / (1.0 - ends[0]))
         return "time"
@@ -71,7 +73,8 @@ class IslandSearch(Search):
         settings, used = self.settings, self.budget.fraction(self.iteration + 1)
         steps = (settings.rollouts + settings.rule_steps) * settings.regions
         iterations = max(1.0, settings.child_steps * self.problems[0].customers / steps)
-        each = used / self.iteration if self.iteration else 1.0  # share of the budget that an iteration takes
+        # The share of the budget that an iteration takes:
+        each = used / self.iteration if self.iteration else 1.0 / (self.budget.iterations or 1)
         ends: list[float] = np.linspace(used, 1.0, 1 + max(1, round((1.0 - used) / (iterations * each)))).tolist()
         return ends
 
@@ -82,12 +85,21 @@ class IslandSearch(Search):
         return super()._start(problems, init)
 
     def _populations(self, state: State) -> list[Population]:
-        """Return the best solution of each island."""
-        costs, tours = state.stats().best_costs, self.engine.tours(state)
+        """Return the best solution of each island.
+
+        Of islands with the same one, as after a warm start, all but one contribute the current solution of its chain.
+        """
+        stats, best = state.stats(), self.engine.tours(state)
+        current = self.engine.tours(state, best=False)
         populations, size = [], self.settings.solutions // self.settings.islands
         for problem, chains in zip(self.problems, self._chains(), strict=True):
-            best = [min(chains[i : i + size], key=lambda chain: costs[chain]) for i in range(0, len(chains), size)]
-            populations.append(Population(problem.customers, costs[best], [tours[chain] for chain in best]))
+            costs, tours = [], list[Ints]()
+            for i in range(0, len(chains), size):
+                chain = min(chains[i : i + size], key=lambda chain: stats.best_costs[chain])
+                is_known = any(np.array_equal(best[chain], tour) for tour in tours)
+                costs.append(stats.costs[chain] if is_known else stats.best_costs[chain])
+                tours.append(current[chain] if is_known else best[chain])
+            populations.append(Population(problem.customers, np.array(costs), tours))
         return populations
 
     def _children(self, populations: Sequence[Population]) -> list[Ints]:

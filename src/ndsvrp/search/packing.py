@@ -18,28 +18,29 @@ from ndsvrp.problem import Problem
 
 UNITS = 1 << 14  # of a capacity, at most: in larger ones demands are rounded up
 NEARLY_WHOLE = 1e-6
-AROUND = 25  # nearest customers of the first one of a vehicle, among which a subset fills it
-POOL = 256  # customers that are packed anew, at most
-ROUNDS = 20_000  # of packing a few vehicles anew: some seconds
+AROUND = 25  # nearest customers of the first one of a vehicle, of which a subset is chosen at a time
+MOST_AROUND = 20 * AROUND  # customers among which a vehicle is filled at first
+WORK = 5_000_000  # customers that are looked at while vehicles are packed anew: some seconds
 ANEW = (2, 3, 4, 6)  # vehicles that are packed anew in a round
 
 
-def packed(problem: Problem, seed: int, deadline: float | None = None) -> Ints | None:
-    """Return a tour of all required customers within capacity and fleet; None if none is found.
+def can_pack(problem: Problem) -> bool:
+    """Return whether vehicles are limited, and nothing but the capacity limits routes."""
+    return problem.vehicles is not None and not problem.has_times and problem.max_distance is None
 
-    Only for problems whose routes nothing but the capacity limits.
-    """
+
+def packed(problem: Problem, seed: int, deadline: float | None = None) -> Ints | None:
+    """Return a tour of all required customers within capacity and fleet; None if none is found."""
     assert problem.vehicles is not None
     units, capacity = _whole(problem.demand, problem.capacity)
     if units[problem.required].sum() > problem.vehicles * capacity:
         return None
     demand: list[int] = units.tolist()
     loads, left = _first_loads(problem, demand, capacity, deadline)
-    random = np.random.default_rng((seed, len(demand)))
-    for _ in range(ROUNDS):
-        if not left or not loads or _is_over(deadline):
-            break
+    random, work = np.random.default_rng((seed, len(demand))), 0
+    while left and loads and work < WORK and not _is_over(deadline):
         chosen = _neighbours(problem, loads, random)
+        work += len(demand) + len(chosen) * (len(left) + sum(len(loads[i]) for i in chosen))
         left = _pack_anew(loads, chosen, left, demand, capacity, random)
     fields = ticks_of(problem).fields
     if left or any(fields["demand"][load].sum() > fields["capacity"] for load in loads):
@@ -58,8 +59,16 @@ def _first_loads(
     while len(left) and len(loads) < problem.vehicles and not _is_over(deadline):
         first = int(left[np.argmax(away)])
         others = left[left != first]
-        around = others[np.argsort(problem.length(np.full_like(others, first), others), kind="stable")][:AROUND]
-        loads.append([first, *_fill(around.tolist(), demand, capacity - demand[first])])
+        away_from = problem.length(np.full_like(others, first), others)
+        near = np.argpartition(away_from, MOST_AROUND)[:MOST_AROUND] if len(others) > MOST_AROUND else slice(None)
+        around = others[near][np.argsort(away_from[near], kind="stable")]
+        loads.append([first])
+        for begin in range(0, len(around), AROUND):
+            nearest = around[begin : begin + AROUND].tolist()
+            chosen = _fill(nearest, demand, capacity - sum(demand[customer] for customer in loads[-1]))
+            loads[-1] += chosen
+            if len(chosen) < len(nearest):
+                break
         stays = ~np.isin(left, loads[-1])
         left, away = left[stays], away[stays]
     return loads, left.tolist()
@@ -90,13 +99,11 @@ def _pack_anew(
     spread = max(demand[customer] for customer in pool) / 2
     large_first = random.random() < 0.5
     keys = random.random(len(pool)) * spread - [demand[customer] * large_first for customer in pool]
-    mixed, new = [pool[i] for i in np.argsort(keys).tolist()], []
-    rest, others = mixed[:POOL], mixed[POOL:]
+    rest, new = [pool[i] for i in np.argsort(keys).tolist()], []
     for _ in chosen:
         new.append(_fill(rest, demand, capacity))
         taken = set(new[-1])
         rest = [customer for customer in rest if customer not in taken]
-    rest += others
     if sum(demand[customer] for customer in rest) > sum(demand[customer] for customer in left):
         return left
     for i, load in zip(chosen, new, strict=True):
@@ -119,10 +126,12 @@ def _fill(customers: list[int], demand: list[int], room: int) -> list[int]:
 
 def _whole(demand: Floats, capacity: float) -> tuple[npt.NDArray[np.int64], int]:
     """Return demands and capacity in whole units, few enough: decimals as they are, others rounded up."""
+    if not demand.any():
+        return np.zeros(len(demand), np.int64), 0
     for decimals in range(5):
         exact, most = demand * 10**decimals, capacity * 10**decimals
         whole = np.rint(exact)
-        if np.abs(exact - whole).max() < NEARLY_WHOLE:
+        if 1 <= most < 1 << 53 and np.abs(exact - whole).max() < NEARLY_WHOLE:
             common = int(np.gcd.reduce(np.append(whole, int(most + NEARLY_WHOLE)).astype(np.int64))) or 1
             if most <= UNITS * common:
                 return whole.astype(np.int64) // common, int(most + NEARLY_WHOLE) // common

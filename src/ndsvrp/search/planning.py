@@ -143,7 +143,7 @@ def plan(
     is_own = ruin not in (None, *RUINS) or not _works_in_regions(request.model)
     if request.chains is not None or is_own:  # regions divide the chains, and own ruins choose for whole solutions
         changes = {"regions": 1, "rule_steps": 0, **changes}
-    elif device == "cpu" and solver == "hybrid" and changes.get("regions", 1) == 1:
+    elif device == "cpu" and solver == "hybrid" and changes.get("regions", 1) == 1 and not changes.get("islands"):
         core_seconds = None if seconds is None else seconds * cores
         changes = {"population": presets.population_for(problem, core_seconds, cores // together), **changes}
     elif device == "cuda" and is_learned and preset == "default" and not {"regions", "chains"} & set(changes):

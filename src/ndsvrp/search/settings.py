@@ -95,7 +95,9 @@ class Settings:
         False, "Start from savings (Clarke & Wright); done anyway if there is little time for the size."
     )
     start_packed: bool = documented(
-        False, "Where vehicles are too few for all required customers at the start, pack these by their demands."
+        False,
+        "Where vehicles are too few for all required customers at the start, pack these by their demands; only where "
+        "nothing but the capacity limits routes, and without a given first solution.",
     )
     start_rounds: int = documented(
         100, "Rounds that improve the start, each with a random quarter of the customers; 0: one route per customer."
