@@ -21,6 +21,7 @@ NEARLY_WHOLE = 1e-6
 AROUND = 25  # nearest customers of the first one of a vehicle, of which a subset is chosen at a time
 MOST_AROUND = 20 * AROUND  # customers among which a vehicle is filled at first
 WORK = 5_000_000  # customers that are looked at while vehicles are packed anew: some seconds
+A_ROUND = 500  # what a round takes besides, in such customers
 ANEW = (2, 3, 4, 6)  # vehicles that are packed anew in a round
 
 
@@ -40,7 +41,7 @@ def packed(problem: Problem, seed: int, deadline: float | None = None) -> Ints |
     random, work = np.random.default_rng((seed, len(demand))), 0
     while left and loads and work < WORK and not _is_over(deadline):
         chosen = _neighbours(problem, loads, random)
-        work += len(demand) + len(chosen) * (len(left) + sum(len(loads[i]) for i in chosen))
+        work += A_ROUND + len(demand) + len(chosen) * (len(left) + sum(len(loads[i]) for i in chosen))
         left = _pack_anew(loads, chosen, left, demand, capacity, random)
     fields = ticks_of(problem).fields
     if left or any(fields["demand"][load].sum() > fields["capacity"] for load in loads):
