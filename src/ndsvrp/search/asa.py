@@ -116,12 +116,10 @@ class Search:
         lacks, packings = state.stats().missing > 0, dict[int, Ints]()
         waiting = [number for number in np.unique(state.problem_of[lacks]).tolist() if can_pack(self.problems[number])]
         end = self.budget.time_at(START_SHARE)
-        for left, number in zip(
-            range(len(waiting), 0, -1), waiting, strict=True
-        ):  # each has an equal share of the time
-            now = time.perf_counter()
-            tour = packed(self.problems[number], self.seed, None if end is None else now + (end - now) / left)
-            if tour is not None:
+        for done, number in enumerate(waiting):
+            now = time.perf_counter()  # each has an equal share of the time that is left
+            deadline = None if end is None else now + (end - now) / (len(waiting) - done)
+            if (tour := packed(self.problems[number], self.seed, deadline)) is not None:
                 packings[number] = tour
         if packings:
             tours = zip(self.engine.tours(state), lacks, state.problem_of.tolist(), strict=True)

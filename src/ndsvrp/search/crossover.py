@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ndsvrp.engine.base import Floats, Ints
 from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
+from ndsvrp.search.fleet import capacity_alone
 
 TAKEN = 10, 40  # percent of the routes of the second parent that a child gets: the least and the most
 
@@ -103,8 +104,8 @@ class Room:
 def room_of(problem: Problem) -> Room:
     """Return the room of vehicles; none where joined routes may be late or too long."""
     fields = ticks_of(problem).fields
-    is_free = not problem.has_times and problem.max_distance is None
-    return Room(fields["demand"], int(fields["capacity"]) if is_free else 0, problem.vehicles)
+    capacity = int(fields["capacity"]) if capacity_alone(problem) else 0
+    return Room(fields["demand"], capacity, problem.vehicles)
 
 
 def neighbours(tour: Ints, customers: int) -> Ints:

@@ -15,6 +15,11 @@ def may_ignore_fleet(problem: Problem) -> bool:
     return problem.vehicles is not None and not problem.required[1:].any()
 
 
+def capacity_alone(problem: Problem) -> bool:
+    """Return whether nothing but the capacity limits routes."""
+    return not problem.has_times and problem.max_distance is None
+
+
 def without_fleet(problem: Problem) -> Problem:
     """Return the problem with as many vehicles as customers."""
     return problem.replace(vehicles=None)

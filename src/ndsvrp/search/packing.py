@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ndsvrp.engine.base import Floats, Ints
 from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.problem import Problem
+from ndsvrp.search.fleet import capacity_alone
 
 UNITS = 1 << 14  # of a capacity, at most: in larger ones demands are rounded up
 NEARLY_WHOLE = 1e-6
@@ -27,7 +28,7 @@ ANEW = (2, 3, 4, 6)  # vehicles that are packed anew in a round
 
 def can_pack(problem: Problem) -> bool:
     """Return whether vehicles are limited, and nothing but the capacity limits routes."""
-    return problem.vehicles is not None and not problem.has_times and problem.max_distance is None
+    return problem.vehicles is not None and capacity_alone(problem)
 
 
 def packed(problem: Problem, seed: int, deadline: float | None = None) -> Ints | None:
@@ -55,7 +56,6 @@ def _first_loads(
     """Fill one vehicle after another, each from the customer farthest from the depot. Return who is left over, too."""
     assert problem.vehicles is not None
     left, loads = np.flatnonzero(problem.required), list[list[int]]()
-    left = left[left > 0]
     away = problem.length(np.zeros_like(left), left)
     while len(left) and len(loads) < problem.vehicles and not _is_over(deadline):
         first = int(left[np.argmax(away)])
