@@ -183,6 +183,11 @@ def test_which_problems_have_islands(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NdsError, match="islands is not for optional customers and limited vehicles: give islands=0"):
         islands(generate("pcvrp", 100, seed=1)[0].replace(vehicles=50), 60.0, islands=4)
     assert Solver(ruin="policy", islands=4, device="cpu").plan(small).settings.islands == 4
+    prizes = np.r_[0.0, np.full(500, 0.5)]
+    few, long = (generate("vrptw", 500, seed=1, capacity=capacity)[0].replace(prize=prizes) for capacity in (100, 300))
+    assert islands(long, 20.0) == 16, "prizes, windows, and vehicles that carry 60 customers, searched by rules"
+    assert islands(long, 19.9) == islands(few, 60.0) == islands(long.replace(prize=None), 60.0) == 0
+    assert islands(long, 60.0, regions=2) == islands(long, 60.0, device="cpu") == 0
 
 
 @pytest.mark.parametrize(

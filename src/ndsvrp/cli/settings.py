@@ -84,6 +84,7 @@ def training_page() -> str:
 def page() -> str:
     """Return docs/settings.md."""
     (few, most), least = settings.SOLUTIONS, settings.TIME_TO_RECOMBINE
+    by_policy, by_rules = settings.GPU_TIME_TO_RECOMBINE
     children, of_islands = (
         ", ".join(f"`{name}` is {_show(value)}" for name, value in table.items())
         for table in (settings.LONG_CHILDREN, settings.GPU_CHILDREN)
@@ -117,12 +118,14 @@ def page() -> str:
         "- On a GPU there are 256 chains, and `regions` is a power of two.",
         "",
         "With the ruin `policy` on a GPU there are 128 chains, `tails` is 20 and `tails_share` 0.3, and with prizes",
-        "`hot` is 0.03. There are regions only if there are four or more, and then `rule_steps` is 400. If `chains` or",
-        "your own ruin is given, there are no population, no regions and no `rule_steps`, unless they are given, too.",
-        f"If only a time limit ends the search, of at least {settings.GPU_TIME_TO_RECOMBINE} s per customer, and",
-        f"if vehicles are not limited, `islands` is {settings.ISLANDS}, or half of the solutions if that is less;",
-        "it is 0 if `chains` or `regions` are given, and in the presets of the paper. With islands",
-        f"{of_islands}.",
+        "`hot` is 0.03. `start_savings` is on. There are regions only if there are four or more, and then",
+        "`rule_steps` is 400. If `chains` or your own ruin is given, there are no population, no regions and no",
+        "`rule_steps`, unless they are given, too.",
+        f"If only a time limit ends the search, of at least {by_policy} s per customer, and if vehicles are not",
+        f"limited, `islands` is {settings.ISLANDS}, or half of the solutions if that is less; it is 0 if `chains` or",
+        f"`regions` are given, and in the presets of the paper. With rules it takes at least {by_rules} s per",
+        f"customer, prizes, windows where a vehicle carries more than {settings.LONG_ROUTE} customers, and fewer than",
+        f"{settings.LARGE:,} customers. With islands {of_islands}.",
         "",
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
         "`--preset paper-text` and `--preset paper-code` also set `scope`, `start_rounds` and `temperature_scale`:",

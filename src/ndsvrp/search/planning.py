@@ -146,7 +146,7 @@ def plan(
     elif device == "cpu" and solver == "hybrid" and changes.get("regions", 1) == 1 and not changes.get("islands"):
         core_seconds = None if seconds is None else seconds * cores
         changes = {"population": presets.population_for(problem, core_seconds, cores // together), **changes}
-    elif device == "cuda" and is_learned and preset == "default" and not {"regions", "chains"} & set(changes):
+    elif device == "cuda" and (is_learned or solver == "hybrid") and preset == "default" and "regions" not in changes:
         changes = {"islands": presets.islands_for(base, problem, seconds), **changes}
     if changes.get("population", 0) != 0:
         base = presets.with_population(base, problem, changes["population"])

@@ -205,7 +205,7 @@ POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findin
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
 GPU_CHAINS = 128, 256  # with the scope `touched` and `all`: one or two blocks per multiprocessor of a large GPU
 GPU_HOT = 0.03  # with a policy and prizes: docs/findings.md
-GPU_TIME_TO_RECOMBINE = 0.02  # seconds per customer from which islands pay on a GPU: docs/findings.md
+GPU_TIME_TO_RECOMBINE = 0.02, 0.04  # seconds per customer from which islands pay, by policy and by rules
 ISLANDS = 16  # at most: each has two chains or more
 GPU_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 30, "warm": 0.01}
 
@@ -269,17 +269,23 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
     regions = 1 << (regions.bit_length() - 1)  # divides the chains
     if is_learned:
         hot = GPU_HOT if problem.has_prizes else settings.hot
-        settings = replace(settings, ruin="policy", chains=chains, hot=hot, **TAILS)
+        # A hot search forgets its start, and rounds that improve it would take up to a tenth of the time.
+        settings = replace(settings, ruin="policy", chains=chains, hot=hot, start_savings=True, **TAILS)
         return settings if regions < POLICY_REGIONS else replace(settings, regions=regions, rule_steps=RULE_STEPS)
     return replace(settings, chains=chains, regions=regions if settings.regions > 1 else 1)
 
 
 def islands_for(settings: Settings, problem: Problem, seconds: float | None) -> int:
-    """Return the islands by which a learned policy searches on a GPU; 0: there is too little time: docs/findings.md.
+    """Return the islands by which a problem is searched on a GPU; 0: there is too little to gain: docs/findings.md.
 
     `seconds`: the time, if only a time limit ends the search.
     """
-    if seconds is None or seconds < GPU_TIME_TO_RECOMBINE * problem.customers or problem.vehicles is not None:
+    by_policy, by_rules = GPU_TIME_TO_RECOMBINE
+    is_learned = settings.ruin == "policy"
+    needed = (by_policy if is_learned else by_rules) * problem.customers
+    if seconds is None or seconds < needed or problem.vehicles is not None:
+        return 0
+    if not is_learned and not (has_long_windows(problem) and problem.has_prizes and problem.customers < LARGE):
         return 0
     islands = min(ISLANDS, settings.solutions // 2)
     return islands if islands > 1 and settings.solutions % islands == 0 else 0
