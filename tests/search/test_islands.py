@@ -9,6 +9,7 @@ import pytest
 
 from gpu.emulated import EmulatedDevice
 from ndsvrp import CallbackError, NdsError, Problem, Progress, Settings, Solver, check, generate, solve
+from ndsvrp.constraints.fleet import fewest_vehicles
 from ndsvrp.engine import shared
 from ndsvrp.engine.base import Engine, Recipe
 from ndsvrp.engine.cpu import CpuEngine
@@ -177,17 +178,22 @@ def test_which_problems_have_islands(monkeypatch: pytest.MonkeyPatch) -> None:
     assert islands(small, 60.0, chains=8) == islands(small, 60.0, ruin="policy", regions=2) == 0
     assert islands(small, 60.0, ruin="policy", preset="paper") == islands(small, 60.0, solver="hybrid") == 0
     assert islands(small, 60.0, device="cpu") == islands(small, 60.0, ruin="policy", device="cpu") == 0
-    assert islands(small.replace(vehicles=50), 60.0, ruin="policy") == 0
+    fewest = fewest_vehicles(small)
+    assert islands(small.replace(vehicles=fewest), 60.0, ruin="policy") == 0, "children would not fit the fleet"
+    assert islands(small.replace(vehicles=fewest + 1), 60.0, ruin="policy") == 16
     settings = plan(small, Request.of(ruin="policy", islands=4, child_steps=7), seconds=None).settings
     assert (settings.islands, settings.anneal_share, settings.child_steps, settings.warm) == (4, 0.5, 7, 0.01)
     with pytest.raises(NdsError, match="islands is not for optional customers and limited vehicles: give islands=0"):
         islands(generate("pcvrp", 100, seed=1)[0].replace(vehicles=50), 60.0, islands=4)
     assert Solver(ruin="policy", islands=4, device="cpu").plan(small).settings.islands == 4
-    prizes = np.r_[0.0, np.full(500, 0.5)]
-    few, long = (generate("vrptw", 500, seed=1, capacity=capacity)[0].replace(prize=prizes) for capacity in (100, 300))
-    assert islands(long, 20.0) == 16, "prizes, windows, and vehicles that carry 60 customers, searched by rules"
-    assert islands(long, 19.9) == islands(few, 60.0) == islands(long.replace(prize=None), 60.0) == 0
-    assert islands(long, 60.0, regions=2) == islands(long, 60.0, device="cpu") == 0
+    few, long = (generate("vrptw", 500, seed=1, capacity=capacity)[0] for capacity in (100, 300))
+    with_prizes = long.replace(prize=np.r_[0.0, np.full(500, 0.5)])
+    by_rules: dict[str, Any] = {"solver": "hybrid"}
+    assert islands(long, 15.0, **by_rules) == islands(with_prizes, 15.0) == 16, "a vehicle carries 60 customers"
+    assert islands(long.replace(vehicles=90), 15.0) == 16, "with a fleet, rules are the default"
+    assert islands(long, 14.9, **by_rules) == islands(few, 60.0, **by_rules) == 0
+    assert islands(with_prizes.replace(vehicles=90), 60.0) == 0
+    assert islands(long, 60.0, regions=2, **by_rules) == islands(long, 60.0, device="cpu") == 0
 
 
 @pytest.mark.parametrize(

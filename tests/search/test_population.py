@@ -170,6 +170,9 @@ def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> No
     assert [population(problem) for problem in others] == [0] * 4
     fewest = int(np.ceil(small.demand.sum() / small.capacity))
     assert [population(small.replace(vehicles=count)) for count in (fewest, fewest + 1, 50)] == [0, 16, 16]
+    long, long_middle = (generate("vrptw", n, seed=1, capacity=300)[0] for n in (299, 300))
+    assert [population(problem) for problem in (long, long.replace(vehicles=250), long_middle)] == [16, 16, 0]
+    assert population(long.replace(prize=np.r_[0.0, np.full(299, 0.5)])) == 0
     assert population(small, chains=4) == population(small, regions=2) == population(small, solver="sisr") == 0
     assert population(small, ruin=lambda request: None) == population(small, ruin="policy") == 0
     assert population(small, population=5) == 5

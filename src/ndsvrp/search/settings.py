@@ -205,7 +205,7 @@ POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findin
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
 GPU_CHAINS = 128, 256  # with the scope `touched` and `all`: one or two blocks per multiprocessor of a large GPU
 GPU_HOT = 0.03  # with a policy and prizes: docs/findings.md
-GPU_TIME_TO_RECOMBINE = 0.02, 0.04  # seconds per customer from which islands pay, by policy and by rules
+GPU_TIME_TO_RECOMBINE = 0.02, 0.03  # seconds per customer from which islands pay, by policy and by rules
 ISLANDS = 16  # at most: each has two chains or more
 GPU_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 30, "warm": 0.01}
 
@@ -232,11 +232,11 @@ def population_for(problem: Problem, core_seconds: float | None = None, cores: i
     `core_seconds`: time of all cores together, if only a time limit ends the search. Then the population may depend on
     the number of cores.
     """
-    if variant_of(problem).name != "cvrp" or problem.customers > MIDDLE:
+    name, is_small = variant_of(problem).name, problem.customers < SMALL
+    gains = name == "cvrp" or (name == "vrptw" and is_small and has_long_windows(problem))
+    if not gains or problem.customers > MIDDLE or not _has_spare_vehicles(problem):
         return 0
-    if problem.vehicles is not None and problem.vehicles <= fewest_vehicles(problem):
-        return 0  # children of full vehicles hardly ever fit into the fleet
-    if problem.customers < SMALL:
+    if is_small:
         return POPULATION
     if core_seconds is None or core_seconds < TIME_TO_RECOMBINE * problem.customers or _carried(problem) < SHORT_ROUTE:
         return 0
@@ -270,7 +270,8 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
     if is_learned:
         hot = GPU_HOT if problem.has_prizes else settings.hot
         # A hot search forgets its start, and rounds that improve it would take up to a tenth of the time.
-        settings = replace(settings, ruin="policy", chains=chains, hot=hot, start_savings=True, **TAILS)
+        savings = not problem.has_prizes
+        settings = replace(settings, ruin="policy", chains=chains, hot=hot, start_savings=savings, **TAILS)
         return settings if regions < POLICY_REGIONS else replace(settings, regions=regions, rule_steps=RULE_STEPS)
     return replace(settings, chains=chains, regions=regions if settings.regions > 1 else 1)
 
@@ -282,10 +283,10 @@ def islands_for(settings: Settings, problem: Problem, seconds: float | None) -> 
     """
     by_policy, by_rules = GPU_TIME_TO_RECOMBINE
     is_learned = settings.ruin == "policy"
-    needed = (by_policy if is_learned else by_rules) * problem.customers
-    if seconds is None or seconds < needed or problem.vehicles is not None:
+    if not is_learned and not (has_long_windows(problem) and problem.customers < LARGE):
         return 0
-    if not is_learned and not (has_long_windows(problem) and problem.has_prizes and problem.customers < LARGE):
+    needed = (by_policy if is_learned else by_rules) * problem.customers
+    if seconds is None or seconds < needed or may_ignore_fleet(problem) or not _has_spare_vehicles(problem):
         return 0
     islands = min(ISLANDS, settings.solutions // 2)
     return islands if islands > 1 and settings.solutions % islands == 0 else 0
@@ -294,6 +295,11 @@ def islands_for(settings: Settings, problem: Problem, seconds: float | None) -> 
 def has_long_windows(problem: Problem) -> bool:
     """Return whether there are windows, and vehicles may carry many customers."""
     return problem.has_windows and _carried(problem) > LONG_ROUTE
+
+
+def _has_spare_vehicles(problem: Problem) -> bool:
+    """Return whether there are more vehicles than the demand takes: children of full ones hardly ever fit the fleet."""
+    return problem.vehicles is None or problem.vehicles > fewest_vehicles(problem)
 
 
 def _carried(problem: Problem) -> float:
