@@ -1,6 +1,7 @@
 """Searches that ignore a limit on vehicles at first."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +10,13 @@ from ndsvrp import Problem, Progress, Solution, check, solve
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.search.asa import Search
 from ndsvrp.search.fleet import may_ignore_fleet, within_fleet
+from ndsvrp.search.islands import IslandSearch
 from ndsvrp.search.settings import hybrid
 from ndsvrp.search.stopping import Budget
+
+BOTH: Any = pytest.mark.parametrize(
+    "how", [{}, {"chains": 4, "islands": 2, "child_steps": 3}], ids=["chains", "islands"]
+)
 
 
 def prizes(vehicles: int | None = 2, n: int = 40) -> Problem:
@@ -43,8 +49,9 @@ def test_only_where_no_customer_is_required() -> None:
     assert hybrid(problem.replace(vehicles=None)).free_fleet == 0.0
 
 
+@BOTH
 @pytest.mark.parametrize("share", [0.3, 1.0])
-def test_every_solution_keeps_the_limit(share: float) -> None:
+def test_every_solution_keeps_the_limit(share: float, how: dict[str, Any]) -> None:
     problem, seen = prizes(), []
 
     def note(progress: Progress) -> None:
@@ -53,7 +60,15 @@ def test_every_solution_keeps_the_limit(share: float) -> None:
         seen.append((report.feasible, len(progress.incumbent.routes), report.cost == pytest.approx(progress.best)))
 
     result = solve(
-        problem, iterations=10, seed=1, solver="hybrid", rollouts=20, free_fleet=share, callback=note, device="cpu"
+        problem,
+        iterations=10,
+        seed=1,
+        solver="hybrid",
+        rollouts=20,
+        free_fleet=share,
+        callback=note,
+        device="cpu",
+        **how,
     )
     assert check(problem, result.solution).feasible
     assert result.cost == pytest.approx(result.trace[-1].cost)
@@ -62,24 +77,26 @@ def test_every_solution_keeps_the_limit(share: float) -> None:
     assert all(same for *_, same in seen)
 
 
-def test_it_continues_after_the_limit_is_back() -> None:
+@BOTH
+def test_it_continues_after_the_limit_is_back(how: dict[str, Any]) -> None:
     """The best solution with two vehicles of five customers each serves ten customers."""
-    result = solve(prizes(), iterations=30, seed=1, solver="hybrid", rollouts=50, device="cpu")
+    result = solve(prizes(), iterations=30, seed=1, solver="hybrid", rollouts=50, device="cpu", **how)
     assert [len(route) for route in result.solution.routes] == [5, 5]
     assert result.iterations == 30
     assert result.settings["free_fleet"] == 0.3
 
 
-@pytest.mark.parametrize("how", ["patience", "callback", "end"])
-def test_the_result_is_the_best_of_the_trace(how: str) -> None:
+@BOTH
+@pytest.mark.parametrize("end", ["patience", "callback", "iterations"])
+def test_the_result_is_the_best_of_the_trace(end: str, how: dict[str, Any]) -> None:
     """Also if the search ends while the limit is ignored, where the best solution within it is another one."""
     for seed in range(12):
-        more = {
+        more: dict[str, Any] = {
             "patience": {"patience": 3},
             "callback": {"callback": lambda progress: progress.iteration < 2},
-            "end": {"free_fleet": 1.0},
-        }[how]
-        result = solve(prizes(3), iterations=12, seed=seed, solver="hybrid", rollouts=10, device="cpu", **more)
+            "iterations": {"free_fleet": 1.0},
+        }[end]
+        result = solve(prizes(3), iterations=12, seed=seed, solver="hybrid", rollouts=10, device="cpu", **more, **how)
         assert result.cost == pytest.approx(result.trace[-1].cost, rel=1e-6)
 
 
@@ -112,3 +129,19 @@ def test_an_interruption_at_the_switch_leaves_the_trace_feasible(monkeypatch: py
     (solution,) = search.best()
     assert check(problem, solution).feasible
     assert search.traces[0][-1].cost == pytest.approx(check(problem, solution).cost)
+
+
+def test_islands_stay_apart_when_the_limit_is_back() -> None:
+    """Each chain goes on from its own solution, cut to the fleet, but the first from the best one."""
+    problem = prizes(3)
+    settings = replace(hybrid(problem), chains=4, islands=2, rollouts=10, anneal_share=0.5)
+    search = IslandSearch([problem], CpuEngine(), settings, Budget(iterations=10), 1)
+    search.settings = replace(settings, free_fleet=1.0)
+    search.run()
+    assert search.state is not None
+    before = [search.engine.export(search.state, chain, best=False) for chain in range(4)]
+    assert all(len(solution.routes) > 3 for solution in before)
+    assert len({str(solution.routes) for solution in before}) > 1
+    (best,), state = search.best(), search._limit_fleet()
+    after = [search.engine.export(state, chain, best=False) for chain in range(4)]
+    assert after == [best, *(within_fleet(problem, solution) for solution in before[1:])]

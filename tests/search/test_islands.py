@@ -183,8 +183,6 @@ def test_which_problems_have_islands(monkeypatch: pytest.MonkeyPatch) -> None:
     assert islands(small.replace(vehicles=fewest + 1), 60.0, ruin="policy") == 16
     settings = plan(small, Request.of(ruin="policy", islands=4, child_steps=7), seconds=None).settings
     assert (settings.islands, settings.anneal_share, settings.child_steps, settings.warm) == (4, 0.5, 7, 0.01)
-    with pytest.raises(NdsError, match="islands is not for optional customers and limited vehicles: give islands=0"):
-        islands(generate("pcvrp", 100, seed=1)[0].replace(vehicles=50), 60.0, islands=4)
     assert Solver(ruin="policy", islands=4, device="cpu").plan(small).settings.islands == 4
     few, long = (generate("vrptw", 500, seed=1, capacity=capacity)[0] for capacity in (100, 300))
     with_prizes = long.replace(prize=np.r_[0.0, np.full(500, 0.5)])
@@ -192,7 +190,7 @@ def test_which_problems_have_islands(monkeypatch: pytest.MonkeyPatch) -> None:
     assert islands(long, 15.0, **by_rules) == islands(with_prizes, 15.0) == 16, "a vehicle carries 60 customers"
     assert islands(long.replace(vehicles=90), 15.0) == 16, "with a fleet, rules are the default"
     assert islands(long, 14.9, **by_rules) == islands(few, 60.0, **by_rules) == 0
-    assert islands(with_prizes.replace(vehicles=90), 60.0) == 0
+    assert islands(with_prizes.replace(vehicles=2), 15.0) == 16, "no customer is required"
     assert islands(long, 60.0, regions=2, **by_rules) == islands(long, 60.0, device="cpu") == 0
 
 

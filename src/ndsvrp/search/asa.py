@@ -86,6 +86,13 @@ class Search:
         self.state = state
         return state
 
+    def _limit_fleet_when_due(self, state: State, share: float) -> tuple[State, str | None]:
+        """Limit vehicles from a share of the search on. Return the chains, and why the search ends, if it does."""
+        if not self._ignores_fleet or share < self.settings.free_fleet or not self._has_time_to_limit_fleet():
+            return state, None
+        stopped = self._pipeline.finish(self._report)
+        return (self._limit_fleet(), None) if stopped is None else (state, stopped)
+
     def _limit_fleet(self) -> State:
         """Go on with the limit on vehicles, from the best solutions that keep it."""
         state = self._start(self.problems, self.best())
@@ -130,14 +137,11 @@ class Search:
         settings, engine = self.settings, self.engine
         state, stopped = self._begin()
         while stopped is None:  # line 5
+            used = self.budget.fraction(self.iteration + 1)
+            state, stopped = self._limit_fleet_when_due(state, used)
+            if stopped is not None:
+                break
             self.iteration += 1
-            used = self.budget.fraction(self.iteration)
-            if self._ignores_fleet and used >= settings.free_fleet and self._has_time_to_limit_fleet():
-                stopped = self._pipeline.finish(self._report)
-                if stopped is not None:
-                    self.iteration -= 1
-                    break
-                state = self._limit_fleet()
             temperatures = np.array([cool(used) for cool in self._cooling])  # lines 2 and 15
             self._reconstruct(state, temperatures)  # line 6
             engine.exchange(state, temperatures * settings.threshold, self.seed, self.iteration)  # lines 7 to 14

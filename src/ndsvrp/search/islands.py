@@ -12,9 +12,11 @@ import numpy as np
 from ndsvrp.counter_random import key_of
 from ndsvrp.engine.base import Floats, Init, Ints, State
 from ndsvrp.engine.cpu import CpuEngine, CpuState
+from ndsvrp.engine.shared import solution_of, tour_of
 from ndsvrp.problem import Problem
 from ndsvrp.search.asa import Search
 from ndsvrp.search.crossover import Room, room_of
+from ndsvrp.search.fleet import within_fleet
 from ndsvrp.search.pipeline import Launched
 from ndsvrp.search.population import Population
 from ndsvrp.search.stopping import ExponentialCooling
@@ -38,8 +40,10 @@ class IslandSearch(Search):
         settings, share = self.settings, self.settings.anneal_share
         state, stopped = self._begin()
         while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < share:
-            temperatures = np.array([cool(used / share) for cool in self._cooling])
-            stopped = self._iterate(state, temperatures, settings.islands)
+            state, stopped = self._limit_fleet_when_due(state, used / share)
+            if stopped is None:
+                temperatures = np.array([cool(used / share) for cool in self._cooling])
+                stopped = self._iterate(state, temperatures, settings.islands)
         finished = self._pipeline.finish(self._report)  # whatever ended it: every iteration is reported
         if (stopped := stopped or finished) is not None:
             return stopped
@@ -83,6 +87,18 @@ class IslandSearch(Search):
         self._near = [instance.near for instance in self._judged.instances]
         self._rooms = [room_of(problem) for problem in problems]
         return super()._start(problems, init)
+
+    def _limit_fleet(self) -> State:
+        """Go on from the solutions of the chains, cut to the fleet; in the first of each problem from the best one."""
+        assert self.state is not None
+        current = self.engine.tours(self.state, best=False)
+        state = super()._limit_fleet()
+        best, tours = self.engine.tours(state), list[Ints]()
+        for problem, chains in zip(self.problems, self._chains(), strict=True):
+            tours.append(best[chains[0]])
+            tours += [tour_of(within_fleet(problem, solution_of(current[chain]))) for chain in chains[1:]]
+        self.engine.restart(state, tours)
+        return state
 
     def _populations(self, state: State) -> list[Population]:
         """Return the best solution of each island.

@@ -155,9 +155,8 @@ def plan(
     settings = replace(base, **changes)
     if settings.population > 0 and device == "cuda":
         raise NdsError("a population is searched on a CPU: give device=cpu, or population=0")
-    for name in ("population", "islands"):
-        if getattr(settings, name) > 0 and may_ignore_fleet(problem):
-            raise NdsError(f"{name} is not for optional customers and limited vehicles: give {name}=0")
+    if settings.population > 0 and may_ignore_fleet(problem):
+        raise NdsError("a population is not for optional customers and limited vehicles: give population=0")
     if seconds is not None and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:
         settings = presets.fill_cores(settings, problem, cores // together)
     threads = min(cores, together * max(settings.chains, settings.solutions))

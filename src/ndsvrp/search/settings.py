@@ -286,7 +286,7 @@ def islands_for(settings: Settings, problem: Problem, seconds: float | None) -> 
     if not is_learned and not (has_long_windows(problem) and problem.customers < LARGE):
         return 0
     needed = (by_policy if is_learned else by_rules) * problem.customers
-    if seconds is None or seconds < needed or may_ignore_fleet(problem) or not _has_spare_vehicles(problem):
+    if seconds is None or seconds < needed or not _has_spare_vehicles(problem):
         return 0
     islands = min(ISLANDS, settings.solutions // 2)
     return islands if islands > 1 and settings.solutions % islands == 0 else 0
