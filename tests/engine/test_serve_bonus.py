@@ -7,7 +7,7 @@ from ndsvrp import Problem, Solution
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
-from ndsvrp.search.settings import hybrid
+from ndsvrp.search.presets import hybrid
 
 
 @pytest.mark.parametrize(("bonus", "served"), [(0.0, False), (0.4, False), (0.6, True)])

@@ -7,7 +7,7 @@ from ndsvrp import NoSolutionError, Problem, Solution, solve
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.generate import generate
-from ndsvrp.search.settings import hybrid, sisr
+from ndsvrp.search.presets import hybrid, sisr
 
 
 @pytest.mark.parametrize(("weigh", "served"), [(False, 1), (True, 2)])

@@ -11,7 +11,7 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.search.asa import Search
 from ndsvrp.search.fleet import may_ignore_fleet, within_fleet
 from ndsvrp.search.islands import IslandSearch
-from ndsvrp.search.settings import hybrid
+from ndsvrp.search.presets import hybrid
 from ndsvrp.search.stopping import Budget
 
 BOTH: Any = pytest.mark.parametrize(

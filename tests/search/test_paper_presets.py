@@ -11,7 +11,7 @@ import pytest
 from ndsvrp import Problem, Settings, Solver, check, generate, solve
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.errors import NdsError
-from ndsvrp.search import settings as presets
+from ndsvrp.search import presets
 
 PAPER = {"ruin": "related", "chains": 8, "rollouts": 200, "removals": 15, "orders": 5, "threshold": 15.0, "hot": 0.1,
          "cold": 0.001, "regions": 1, "tails": 0, "blink": 0.0, "sorted_orders": False, "open_route": 0.5}  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ndsvrp import generate
-from ndsvrp.search.settings import PRESETS
+from ndsvrp.search.presets import PRESETS
 from ndsvrp.train.checkpoint import is_kept
 from ndsvrp.train.config import TrainConfig, read_config
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from ndsvrp.cli.formatting import console
 from ndsvrp.problem import Problem
 from ndsvrp.records import describe
-from ndsvrp.search import settings
+from ndsvrp.search import presets
 from ndsvrp.search.planning import Request
 from ndsvrp.search.settings import Settings
 
@@ -50,7 +50,7 @@ def _table(head: tuple[str, ...], content: Sequence[tuple[str, ...]]) -> Table:
 def rows() -> list[tuple[str, ...]]:
     """Return (name, value for each solver, sentence) of every setting; for hybrid that of a CVRP."""
     plain = Problem(demand=np.array([0.0, 1.0]), capacity=1.0, coordinates=np.zeros((2, 2)))
-    others = settings.sisr(), settings.with_population(settings.hybrid(plain), plain, settings.population_for(plain))
+    others = presets.sisr(), presets.with_population(presets.hybrid(plain), plain, presets.population_for(plain))
     return [
         (name, _show(default), *(_show(getattr(other, name)) for other in others), text)
         for name, default, text in describe(Settings)
@@ -83,11 +83,11 @@ def training_page() -> str:
 
 def page() -> str:
     """Return docs/settings.md."""
-    (few, most), least = settings.SOLUTIONS, settings.TIME_TO_RECOMBINE
-    by_policy, by_rules = settings.GPU_TIME_TO_RECOMBINE
+    (few, most), least = presets.SOLUTIONS, presets.TIME_TO_RECOMBINE
+    by_policy, by_rules = presets.GPU_TIME_TO_RECOMBINE
     children, of_islands = (
         ", ".join(f"`{name}` is {_show(value)}" for name, value in table.items())
-        for table in (settings.LONG_CHILDREN, settings.GPU_CHILDREN)
+        for table in (presets.LONG_CHILDREN, presets.GPU_CHILDREN)
     )
     lines = [
         "# Search settings",
@@ -99,13 +99,13 @@ def page() -> str:
         "",
         "The column `hybrid` is for a small CVRP on a CPU. For other problems it differs:",
         "",
-        f"- From {settings.SMALL} to {settings.MIDDLE} customers there is a population if only a time limit ends",
+        f"- From {presets.SMALL} to {presets.MIDDLE} customers there is a population if only a time limit ends",
         f"  the search, of at least {least} s of a core per customer: {few} solutions, or one for each core, at",
-        f"  most {most}. A vehicle has to carry {settings.SHORT_ROUTE} customers or more.",
+        f"  most {most}. A vehicle has to carry {presets.SHORT_ROUTE} customers or more.",
         f"  Then {children}.",
-        f"- With windows there is a population for fewer than {settings.SMALL} customers, if a vehicle carries more",
-        f"  than {settings.LONG_ROUTE} of them. There is none with prizes or limits on routes, with more than",
-        f"  {settings.MIDDLE} customers, on a GPU, and if there are no more vehicles than the customers take at least.",
+        f"- With windows there is a population for fewer than {presets.SMALL} customers, if a vehicle carries more",
+        f"  than {presets.LONG_ROUTE} of them. There is none with prizes or limits on routes, with more than",
+        f"  {presets.MIDDLE} customers, on a GPU, and if there are no more vehicles than the customers take at least.",
         "- Without a population `hot` is 0.1.",
         "- If vehicles are limited, `weigh_unserved` and `start_packed` are on.",
         "- With prizes `start_served` is on. If vehicles are limited, too, and no customer is required, `free_fleet`",
@@ -122,10 +122,10 @@ def page() -> str:
         "`rule_steps` is 400. If `chains` or your own ruin is given, there are no population, no regions and no",
         "`rule_steps`, unless they are given, too.",
         f"If only a time limit ends the search, of at least {by_policy} s per customer, and if there are more",
-        f"vehicles than the customers take at least, `islands` is {settings.ISLANDS}, or half of the solutions if that",
+        f"vehicles than the customers take at least, `islands` is {presets.ISLANDS}, or half of the solutions if that",
         "is less; it is 0 if `chains` or `regions` are given, and in the presets of the paper. With rules it takes",
-        f"at least {by_rules} s per customer, windows where a vehicle carries more than {settings.LONG_ROUTE} of them,",
-        f"fewer than {settings.LARGE:,} customers, and no limit on vehicles if there are prizes. With islands",
+        f"at least {by_rules} s per customer, windows where a vehicle carries more than {presets.LONG_ROUTE} of them,",
+        f"fewer than {presets.LARGE:,} customers, and no limit on vehicles if there are prizes. With islands",
         f"{of_islands}.",
         "",
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",

@@ -14,7 +14,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.records import documented, require_whole
 from ndsvrp.ruin import RULES, Ruin, RuinFunction
 from ndsvrp.scope import keyword_hint
-from ndsvrp.search import settings as presets
+from ndsvrp.search import presets
 from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.settings import Settings
 from ndsvrp.variants import variant_of

@@ -1,23 +1,20 @@
-"""Settings of a search. Defaults live here alone; command help and reference page are generated from them."""
+"""Settings of a search. Defaults live here alone; command help and reference page are generated from them.
 
-from collections.abc import Callable
+What solvers and presets set differently is in presets.py.
+"""
+
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
-import numpy as np
-
-from ndsvrp.constraints.fleet import fewest_vehicles
 from ndsvrp.engine.base import Recipe
 from ndsvrp.errors import NdsError
-from ndsvrp.problem import Problem
 from ndsvrp.records import documented, require_record
 from ndsvrp.ruin import RULES
-from ndsvrp.search.fleet import may_ignore_fleet
-from ndsvrp.variants import variant_of
 
 RuinName = Literal["string", "related", "random", "policy", "function"]
 Scope = Literal["touched", "all"]
 TemperatureScale = Literal["side", "absolute"]
+SISR_BLINK = 0.01  # of Christiaens & Vanden Berghe (2020)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +128,7 @@ class Settings:
 
     def rule_recipe(self, customers: int) -> Recipe:
         """Return what an engine needs for `rule_steps`."""
-        by_sisr = {"rule": "string", "orders": 1, "sorted_orders": True, "all_routes": True, "blink": sisr().blink}
+        by_sisr = {"rule": "string", "orders": 1, "sorted_orders": True, "all_routes": True, "blink": SISR_BLINK}
         return replace(self.recipe(customers, by_rule=False), **by_sisr)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
@@ -163,156 +160,4 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
     "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
-}  # fmt: skip
-
-
-def paper(problem: Problem) -> Settings:
-    """Return the paper's test configuration (section 5.2), with a rule that removes M customers as its policy does."""
-    return Settings(ruin="related", chains=128 if problem.has_prizes else 8)
-
-
-def paper_text(problem: Problem) -> Settings:
-    """Return the paper's test configuration, where text and code differ by its text: docs/paper.md."""
-    return replace(paper(problem), scope="all", start_rounds=0, temperature_scale="absolute")
-
-
-def paper_code(problem: Problem) -> Settings:
-    """Return the paper's test configuration, where text and code differ by the authors' code: docs/paper.md."""
-    return replace(paper(problem), scope="touched", start_rounds=100, temperature_scale="absolute")
-
-
-def sisr() -> Settings:
-    """Return SISRs (Christiaens & Vanden Berghe 2020): its ruin, recreate and schedule."""
-    return Settings(
-        ruin="string", chains=1, rollouts=1000, orders=1, sorted_orders=True, scope="all", blink=0.01, start_rounds=0
-    )
-
-
-TAILS: dict[str, Any] = {"tails": 20, "tails_share": 0.3}
-SERVE_BONUS = 0.3  # with prizes and long routes: docs/findings.md
-FREE_FLEET = 0.3  # with limited vehicles: docs/findings.md
-LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
-REGION = 150, 8  # customers and routes that a region should have at least
-CPU_CHAINS = 4, 32  # without regions, and at most in regions; `fill_cores` adds others to timed searches
-POPULATION, POPULATION_HOT = 16, 0.03  # solutions that are recombined, and where their annealing starts
-SMALL = 300  # customers below which a population is better than chains: docs/findings.md
-MIDDLE = 500  # customers up to which it is better if there is time, and routes are not too short
-TIME_TO_RECOMBINE, SHORT_ROUTE = 0.1, 6  # from SMALL on: seconds of a core per customer, and customers of a vehicle
-SOLUTIONS = 8, 64  # of such a population: at least, and at most, on so many cores
-LONG_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 100, "warm": 0.01}
-LARGE = 2500  # customers from which savings are a better start than one route per customer
-POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
-RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
-GPU_CHAINS = 128, 256  # with the scope `touched` and `all`: one or two blocks per multiprocessor of a large GPU
-GPU_HOT = 0.03  # with a policy and prizes: docs/findings.md
-GPU_TIME_TO_RECOMBINE = 0.02, 0.03  # seconds per customer from which islands pay, by policy and by rules
-ISLANDS = 16  # at most: each has two chains or more
-GPU_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 30, "warm": 0.01}
-
-
-def hybrid(problem: Problem) -> Settings:
-    """Return SISRs with exchanges of tails, and with what long routes, prizes and size need: docs/findings.md."""
-    chains, most = CPU_CHAINS
-    regions = min(_regions(problem), most)
-    settings = replace(
-        sisr(), **TAILS, open_cheaper=0.5 if has_long_windows(problem) else 0.0, start_served=problem.has_prizes,
-        serve_bonus=SERVE_BONUS if problem.has_prizes and has_long_windows(problem) else 0.0,
-        free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, weigh_unserved=problem.vehicles is not None,
-        start_packed=problem.vehicles is not None,
-        chains=regions if regions > 1 else chains, regions=regions,
-    )  # fmt: skip
-    if problem.customers < LARGE:
-        return settings
-    return replace(settings, start_savings=True, hot=1.5 / problem.customers**0.5)
-
-
-def population_for(problem: Problem, core_seconds: float | None = None, cores: int = 1) -> int:
-    """Return the population by which `hybrid` searches a problem on a CPU; 0: chains find as much: docs/findings.md.
-
-    `core_seconds`: time of all cores together, if only a time limit ends the search. Then the population may depend on
-    the number of cores.
-    """
-    name, is_small = variant_of(problem).name, problem.customers < SMALL
-    gains = name == "cvrp" or (name == "vrptw" and is_small and has_long_windows(problem))
-    if not gains or problem.customers > MIDDLE or not _has_spare_vehicles(problem):
-        return 0
-    if is_small:
-        return POPULATION
-    if core_seconds is None or core_seconds < TIME_TO_RECOMBINE * problem.customers or _carried(problem) < SHORT_ROUTE:
-        return 0
-    few, most = SOLUTIONS
-    return min(max(few, cores), most)
-
-
-def with_population(settings: Settings, problem: Problem, size: int) -> Settings:
-    """Return the settings with a population in place of chains or regions."""
-    children = {} if problem.customers < SMALL else LONG_CHILDREN
-    return replace(settings, chains=CPU_CHAINS[0], regions=1, population=size, hot=POPULATION_HOT, **children)
-
-
-def fill_cores(settings: Settings, problem: Problem, cores: int) -> Settings:
-    """Return the settings with more solutions, or more children, so that every core has a chain: docs/findings.md.
-
-    Large problems have enough regions, and a start that takes long for each solution.
-    """
-    if settings.population > 0:
-        return replace(settings, chains=max(settings.chains, cores))
-    solutions = max(settings.solutions, cores // settings.regions)
-    return settings if problem.customers >= LARGE else replace(settings, chains=solutions * settings.regions)
-
-
-def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
-    """Return the settings with as many chains as a GPU takes, and with what a learned policy needs beside it."""
-    few, many = GPU_CHAINS
-    chains = many if settings.scope == "all" and not is_learned else few
-    regions = min(_regions(problem), chains)
-    regions = 1 << (regions.bit_length() - 1)  # divides the chains
-    if is_learned:
-        hot = GPU_HOT if problem.has_prizes else settings.hot
-        # A hot search forgets its start, and rounds that improve it would take up to a tenth of the time.
-        savings = not problem.has_prizes
-        settings = replace(settings, ruin="policy", chains=chains, hot=hot, start_savings=savings, **TAILS)
-        return settings if regions < POLICY_REGIONS else replace(settings, regions=regions, rule_steps=RULE_STEPS)
-    return replace(settings, chains=chains, regions=regions if settings.regions > 1 else 1)
-
-
-def islands_for(settings: Settings, problem: Problem, seconds: float | None) -> int:
-    """Return the islands by which a problem is searched on a GPU; 0: there is too little to gain: docs/findings.md.
-
-    `seconds`: the time, if only a time limit ends the search.
-    """
-    by_policy, by_rules = GPU_TIME_TO_RECOMBINE
-    is_learned = settings.ruin == "policy"
-    if not is_learned and not (has_long_windows(problem) and problem.customers < LARGE):
-        return 0
-    needed = (by_policy if is_learned else by_rules) * problem.customers
-    if seconds is None or seconds < needed or not _has_spare_vehicles(problem):
-        return 0
-    islands = min(ISLANDS, settings.solutions // 2)
-    return islands if islands > 1 and settings.solutions % islands == 0 else 0
-
-
-def has_long_windows(problem: Problem) -> bool:
-    """Return whether there are windows, and vehicles may carry many customers."""
-    return problem.has_windows and _carried(problem) > LONG_ROUTE
-
-
-def _has_spare_vehicles(problem: Problem) -> bool:
-    """Return whether there are more vehicles than the demand takes: children of full ones hardly ever fit the fleet."""
-    return problem.vehicles is None or problem.vehicles > fewest_vehicles(problem)
-
-
-def _carried(problem: Problem) -> float:
-    """Return how many customers a vehicle can carry."""
-    return problem.capacity * problem.customers / max(float(np.sum(problem.demand)), 1e-300)
-
-
-def _regions(problem: Problem) -> int:
-    """Return the number of regions that are large enough, by customers and by routes."""
-    customers, routes = REGION
-    return max(1, min(problem.customers // customers, int(problem.customers / _carried(problem)) // routes))
-
-
-PRESETS: dict[str, Callable[[Problem], Settings]] = {
-    "default": lambda problem: Settings(), "paper": paper, "paper-text": paper_text, "paper-code": paper_code
 }  # fmt: skip
