@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ndsvrp import models
 from ndsvrp.errors import NdsError
@@ -112,56 +112,138 @@ def plan(
     `seconds`: of a search that only a time limit ends, so that its chains may depend on the number of cores. `has_gpu`:
     whether there is a GPU where it will run; by default on this machine.
     """
-    has_gpu = has_gpu or _has_gpu
+    choice = _choose(problem, request, has_gpu or _has_gpu)
+    _refuse_contradictions(request, choice)
+    cores = _cores(request)
+    settings = _settings(problem, request, choice, _Resources(seconds, cores, together))
+    threads = min(cores, together * max(settings.chains, settings.solutions))
+    model = _model(problem, request.model) if choice.is_learned else None
+    return Plan(choice.solver, choice.preset, choice.device, threads, settings, model)
+
+
+class _Choice(NamedTuple):
+    """What a request names, every `auto` decided."""
+
+    solver: str
+    preset: str
+    device: str
+    ruin: str | Ruin | RuinFunction | None  #: None: the rule of the solver or preset
+    is_own: bool  #: the user's own function or object chooses the customers
+
+    @property
+    def is_learned(self) -> bool:
+        """Return whether the ruin is a model, by its name or path."""
+        return isinstance(self.ruin, str) and self.ruin == "policy"
+
+
+class _Resources(NamedTuple):
+    """Time and cores of a search."""
+
+    seconds: float | None  #: for each problem, if only a time limit ends the search
+    cores: int
+    together: int  #: problems that share the cores
+
+    @property
+    def cores_each(self) -> int:
+        """Return the cores of one problem."""
+        return self.cores // self.together
+
+    @property
+    def core_seconds(self) -> float | None:
+        """Return the seconds of all cores, if only a time limit ends the search."""
+        return None if self.seconds is None else self.seconds * self.cores
+
+
+def _choose(problem: Problem, request: Request, has_gpu: Callable[[], bool]) -> _Choice:
+    """Decide solver, preset, device and ruin."""
     ruin = _default_ruin(problem, request, has_gpu) if request.ruin is None else request.ruin
     is_learned = isinstance(ruin, str) and ruin == "policy"
     preset = _pick("preset", request.preset, PRESETS)
     solver = _pick("solver", request.solver, SOLVERS, auto="nds" if preset != "default" or is_learned else "hybrid")
-    on_gpu = solver == "nds" or (solver == "hybrid" and request.threads is None)
-    device = _pick("device", request.device, DEVICES, auto="cuda" if on_gpu and has_gpu() else "cpu")
-    if solver != "nds" and preset != "default":
-        raise NdsError(f"the preset '{preset}' is a setting of the solver 'nds'")
-    if solver != "nds" and is_learned:
-        raise NdsError(f"the ruin 'policy' is for the solver 'nds', not '{solver}'")
-    if request.model is not None and not is_learned:
-        named = f"'{ruin}'" if isinstance(ruin, str) else name_of(ruin)
-        raise NdsError(f"a model is for the ruin 'policy', not {named}")
-    of_problem = {"hybrid": presets.hybrid, "nds": presets.PRESETS[preset]}
-    base = presets.sisr() if solver == "sisr" else of_problem[solver](problem)
-    if device == "cuda" and solver != "sisr" and preset == "default":
-        base = presets.on_gpu(base, problem, is_learned)
-    if request.threads is not None:
-        require_whole("threads", request.threads)
-        if request.threads < 1:
-            raise NdsError(f"threads must be at least 1, got {request.threads}")
-    cores = request.threads or usable_cores()
-    changes = dict(request.settings)
-    if ruin is not None:
-        changes["ruin"] = _pick("ruin", ruin, RUINS) if isinstance(ruin, str) else "function"
-    if request.chains is not None:
-        changes["chains"] = request.chains
+    takes_gpu = solver == "nds" or (solver == "hybrid" and request.threads is None)
+    device = _pick("device", request.device, DEVICES, auto="cuda" if takes_gpu and has_gpu() else "cpu")
     is_own = ruin not in (None, *RUINS) or not _works_in_regions(request.model)
-    if request.chains is not None or is_own:  # regions divide the chains, and own ruins choose for whole solutions
-        changes = {"regions": 1, "rule_steps": 0, **changes}
-    elif device == "cpu" and solver == "hybrid" and changes.get("regions", 1) == 1 and not changes.get("islands"):
-        core_seconds = None if seconds is None else seconds * cores
-        changes = {"population": presets.population_for(problem, core_seconds, cores // together), **changes}
-    elif device == "cuda" and (is_learned or solver == "hybrid") and preset == "default" and "regions" not in changes:
-        changes = {"islands": presets.islands_for(base, problem, seconds), **changes}
-    if changes.get("population", 0) != 0:
-        base = presets.with_population(base, problem, changes["population"])
-    if changes.get("islands", 0) != 0:
+    return _Choice(solver, preset, device, ruin, is_own)
+
+
+def _refuse_contradictions(request: Request, choice: _Choice) -> None:
+    """Raise for parts of a request that do not go together."""
+    if choice.solver != "nds" and choice.preset != "default":
+        raise NdsError(f"the preset '{choice.preset}' is a setting of the solver 'nds'")
+    if choice.solver != "nds" and choice.is_learned:
+        raise NdsError(f"the ruin 'policy' is for the solver 'nds', not '{choice.solver}'")
+    if request.model is not None and not choice.is_learned:
+        named = f"'{choice.ruin}'" if isinstance(choice.ruin, str) else name_of(choice.ruin)
+        raise NdsError(f"a model is for the ruin 'policy', not {named}")
+
+
+def _cores(request: Request) -> int:
+    """Return how many cores the search may use."""
+    if request.threads is None:
+        return usable_cores()
+    require_whole("threads", request.threads)
+    if request.threads < 1:
+        raise NdsError(f"threads must be at least 1, got {request.threads}")
+    return request.threads
+
+
+def _settings(problem: Problem, request: Request, choice: _Choice, resources: _Resources) -> Settings:
+    """Return the settings that the request gives, and for all others those of the solver or preset."""
+    base, given = _base(problem, choice), _given(request, choice)
+    given = {**_arrangement(problem, request, choice, base, given, resources), **given}
+    if given.get("population", 0) != 0:
+        base = presets.with_population(base, problem, given["population"])
+    if given.get("islands", 0) != 0:
         base = replace(base, **presets.GPU_CHILDREN)
-    settings = replace(base, **changes)
-    if settings.population > 0 and device == "cuda":
+    settings = replace(base, **given)
+    _refuse_population(problem, choice, settings)
+    fills_cores = choice.solver == "hybrid" and choice.device == "cpu" and not choice.is_own and "chains" not in given
+    if resources.seconds is not None and fills_cores:
+        return presets.fill_cores(settings, problem, resources.cores_each)
+    return settings
+
+
+def _base(problem: Problem, choice: _Choice) -> Settings:
+    """Return the settings of the solver or preset for a problem and a device."""
+    if choice.solver == "sisr":
+        return presets.sisr()
+    base = presets.hybrid(problem) if choice.solver == "hybrid" else presets.PRESETS[choice.preset](problem)
+    if choice.device == "cuda" and choice.preset == "default":
+        return presets.on_gpu(base, problem, choice.is_learned)
+    return base
+
+
+def _given(request: Request, choice: _Choice) -> dict[str, Any]:
+    """Return the settings that the request names."""
+    given = dict(request.settings)
+    if choice.ruin is not None:
+        given["ruin"] = _pick("ruin", choice.ruin, RUINS) if isinstance(choice.ruin, str) else "function"
+    if request.chains is not None:
+        given["chains"] = request.chains
+    return given
+
+
+def _arrangement(
+    problem: Problem, request: Request, choice: _Choice, base: Settings, given: Mapping[str, Any], resources: _Resources
+) -> dict[str, Any]:
+    """Decide whether chains work in regions, on a population or on islands, where the request leaves that open."""
+    if request.chains is not None or choice.is_own:
+        return {"regions": 1, "rule_steps": 0}  # regions divide the chains, and own ruins choose for whole solutions
+    by_rules = choice.solver == "hybrid"
+    if choice.device == "cpu" and by_rules and given.get("regions", 1) == 1 and not given.get("islands"):
+        return {"population": presets.population_for(problem, resources.core_seconds, resources.cores_each)}
+    by_policy = choice.is_learned and choice.preset == "default"
+    if choice.device == "cuda" and (by_rules or by_policy) and "regions" not in given:
+        return {"islands": presets.islands_for(base, problem, resources.seconds)}
+    return {}
+
+
+def _refuse_population(problem: Problem, choice: _Choice, settings: Settings) -> None:
+    """Raise for a population where there can be none."""
+    if settings.population > 0 and choice.device == "cuda":
         raise NdsError("a population is searched on a CPU: give device=cpu, or population=0")
     if settings.population > 0 and may_ignore_fleet(problem):
         raise NdsError("a population is not for optional customers and limited vehicles: give population=0")
-    if seconds is not None and solver == "hybrid" and device == "cpu" and "chains" not in changes and not is_own:
-        settings = presets.fill_cores(settings, problem, cores // together)
-    threads = min(cores, together * max(settings.chains, settings.solutions))
-    model = _model(problem, request.model) if is_learned else None
-    return Plan(solver, preset, device, threads, settings, model)
 
 
 def _default_ruin(problem: Problem, request: Request, has_gpu: Callable[[], bool]) -> str | None:
