@@ -1,6 +1,7 @@
 """The command `nds settings`: every setting of a search or of a training run, generated from its definition."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,6 +18,36 @@ from ndsvrp.search.settings import Settings
 HEAD = ("setting", "nds", "sisr", "hybrid", "what it is")
 TRAINING_HEAD = ("field", "default", "what it is")
 OPTIONS_HEAD = ("option", "default", "what it is")
+
+OF_HYBRID = (
+    "From {SMALL} to {MIDDLE} customers there is a population if only a time limit ends the search, of at least "
+    "{TIME_TO_RECOMBINE} s of a core per customer: {MIDDLE_POPULATION[0]} solutions, or one for each core, at most "
+    "{MIDDLE_POPULATION[1]}. A vehicle has to carry {SHORT_ROUTE} customers or more. Then {MIDDLE_CHILDREN}.",
+    "With windows there is a population for fewer than {SMALL} customers, if a vehicle carries more than {LONG_ROUTE} "
+    "of them. There is none with prizes or limits on routes, with more than {MIDDLE} customers, on a GPU, and if there "
+    "are no more vehicles than the customers take at least.",
+    "Without a population `hot` is {HOT}.",
+    "If vehicles are limited, `weigh_unserved` and `start_packed` are on.",
+    "With prizes `start_served` is on. If vehicles are limited, too, and no customer is required, `free_fleet` is "
+    "{FREE_FLEET}.",
+    "With windows, if a vehicle carries more than {LONG_ROUTE} customers, `open_cheaper` is {OPEN_CHEAPER}. With "
+    "prizes, too, `serve_bonus` is {SERVE_BONUS}.",
+    "Without a population, there are as many `regions` as have {REGION[0]} customers and {REGION[1]} routes each, at "
+    "most {CPU_CHAINS[1]} on a CPU, and one chain per region.",
+    "From {LARGE:,} customers on, `start_savings` is on, and `hot` is {LARGE_HOT} / sqrt(N).",
+    "On a GPU there are {GPU_CHAINS[1]} chains, and `regions` is a power of two.",
+)
+ON_A_GPU = (
+    "With the ruin `policy` on a GPU there are {GPU_CHAINS[0]} chains, {TAILS}, and with prizes `hot` is {GPU_HOT}, "
+    "without them `start_savings` is on. There are regions only if there are {POLICY_REGIONS} or more, and then "
+    "`rule_steps` is {RULE_STEPS}. If `chains` or your own ruin is given, there are no population, no regions and no "
+    "`rule_steps`, unless they are given, too.",
+    "If only a time limit ends the search, of at least {GPU_TIME_TO_RECOMBINE[0]} s per customer, and if there are "
+    "more vehicles than the customers take at least, `islands` is {MOST_ISLANDS}, or half of the solutions if that is "
+    "less; it is 0 if `chains` or `regions` are given, and in the presets of the paper. With rules it takes at least "
+    "{GPU_TIME_TO_RECOMBINE[1]} s per customer, windows where a vehicle carries more than {LONG_ROUTE} of them, fewer "
+    "than {LARGE:,} customers, and no limit on vehicles if there are prizes. With islands {ISLAND_CHILDREN}.",
+)
 
 
 def settings_command(
@@ -83,12 +114,6 @@ def training_page() -> str:
 
 def page() -> str:
     """Return docs/settings.md."""
-    (few, most), least = presets.SOLUTIONS, presets.TIME_TO_RECOMBINE
-    by_policy, by_rules = presets.GPU_TIME_TO_RECOMBINE
-    children, of_islands = (
-        ", ".join(f"`{name}` is {_show(value)}" for name, value in table.items())
-        for table in (presets.LONG_CHILDREN, presets.GPU_CHILDREN)
-    )
     lines = [
         "# Search settings",
         "",
@@ -99,34 +124,9 @@ def page() -> str:
         "",
         "The column `hybrid` is for a small CVRP on a CPU. For other problems it differs:",
         "",
-        f"- From {presets.SMALL} to {presets.MIDDLE} customers there is a population if only a time limit ends",
-        f"  the search, of at least {least} s of a core per customer: {few} solutions, or one for each core, at",
-        f"  most {most}. A vehicle has to carry {presets.SHORT_ROUTE} customers or more.",
-        f"  Then {children}.",
-        f"- With windows there is a population for fewer than {presets.SMALL} customers, if a vehicle carries more",
-        f"  than {presets.LONG_ROUTE} of them. There is none with prizes or limits on routes, with more than",
-        f"  {presets.MIDDLE} customers, on a GPU, and if there are no more vehicles than the customers take at least.",
-        "- Without a population `hot` is 0.1.",
-        "- If vehicles are limited, `weigh_unserved` and `start_packed` are on.",
-        "- With prizes `start_served` is on. If vehicles are limited, too, and no customer is required, `free_fleet`",
-        "  is 0.3.",
-        "- With windows, if a vehicle carries more than 25 customers, `open_cheaper` is 0.5. With prizes, too,",
-        "  `serve_bonus` is 0.3.",
-        "- Without a population, there are `regions` from 300 customers and 16 routes on, as many as have 150",
-        "  customers and 8 routes each, at most 32 on a CPU, and one chain per region.",
-        "- From 2,500 customers on, `start_savings` is on, and `hot` is 1.5 / sqrt(N).",
-        "- On a GPU there are 256 chains, and `regions` is a power of two.",
+        *(line for text in OF_HYBRID for line in _filled(text, "- ")),
         "",
-        "With the ruin `policy` on a GPU there are 128 chains, `tails` is 20 and `tails_share` 0.3, and with prizes",
-        "`hot` is 0.03, without them `start_savings` is on. There are regions only if there are four or more, and then",
-        "`rule_steps` is 400. If `chains` or your own ruin is given, there are no population, no regions and no",
-        "`rule_steps`, unless they are given, too.",
-        f"If only a time limit ends the search, of at least {by_policy} s per customer, and if there are more",
-        f"vehicles than the customers take at least, `islands` is {presets.ISLANDS}, or half of the solutions if that",
-        "is less; it is 0 if `chains` or `regions` are given, and in the presets of the paper. With rules it takes",
-        f"at least {by_rules} s per customer, windows where a vehicle carries more than {presets.LONG_ROUTE} of them,",
-        f"fewer than {presets.LARGE:,} customers, and no limit on vehicles if there are prizes. With islands",
-        f"{of_islands}.",
+        *(line for text in ON_A_GPU for line in _filled(text)),
         "",
         "`--preset paper` is the column `nds`, with the ruin `related`, and with 128 chains where there are prizes.",
         "`--preset paper-text` and `--preset paper-code` also set `scope`, `start_rounds` and `temperature_scale`:",
@@ -139,6 +139,19 @@ def page() -> str:
         *_markdown(OPTIONS_HEAD, [(name, default or "–", text) for name, default, text in describe(Request)]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _filled(text: str, mark: str = "") -> list[str]:
+    """Return the lines of a text of the page, with the constants of presets.py that it names in braces."""
+    values = {name: _values(value) if isinstance(value, dict) else value for name, value in vars(presets).items()}
+    return wrap(
+        text.format_map(values | {"HOT": Settings().hot}), 110, initial_indent=mark, subsequent_indent=" " * len(mark),
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _values(settings: dict[str, Any]) -> str:
+    return ", ".join(f"`{name}` is {_show(value)}" for name, value in settings.items())
 
 
 def _markdown(head: tuple[str, ...], content: Sequence[tuple[str, ...]]) -> list[str]:

@@ -194,7 +194,7 @@ def _settings(problem: Problem, request: Request, choice: _Choice, resources: _R
     if given.get("population", 0) != 0:
         base = presets.with_population(base, problem, given["population"])
     if given.get("islands", 0) != 0:
-        base = replace(base, **presets.GPU_CHILDREN)
+        base = replace(base, **presets.ISLAND_CHILDREN)
     settings = replace(base, **given)
     _refuse_population(problem, choice, settings)
     fills_cores = choice.solver == "hybrid" and choice.device == "cpu" and not choice.is_own and "chains" not in given

@@ -12,26 +12,33 @@ from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.settings import SISR_BLINK, Settings
 from ndsvrp.variants import variant_of
 
+# By rules, on any device. docs/findings.md says how each number was measured.
 TAILS: dict[str, Any] = {"tails": 20, "tails_share": 0.3}
-SERVE_BONUS = 0.3  # with prizes and long routes: docs/findings.md
-FREE_FLEET = 0.3  # with limited vehicles: docs/findings.md
 LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter routes may cost less
+OPEN_CHEAPER = 0.5  # with windows and long routes
+SERVE_BONUS = 0.3  # with prizes, windows and long routes
+FREE_FLEET = 0.3  # with limited vehicles and no required customer
+LARGE = 2500  # customers from which savings are a better start than one route per customer
+LARGE_HOT = 1.5  # times 1 / sqrt(N): where the annealing of such a start begins
 REGION = 150, 8  # customers and routes that a region should have at least
 CPU_CHAINS = 4, 32  # without regions, and at most in regions; `fill_cores` adds others to timed searches
+
+# Populations, on a CPU.
+SMALL = 300  # customers below which a population is better than chains
 POPULATION, POPULATION_HOT = 16, 0.03  # solutions that are recombined, and where their annealing starts
-SMALL = 300  # customers below which a population is better than chains: docs/findings.md
-MIDDLE = 500  # customers up to which it is better if there is time, and routes are not too short
+MIDDLE = 500  # customers up to which a population is better if there is time, and routes are not too short
 TIME_TO_RECOMBINE, SHORT_ROUTE = 0.1, 6  # from SMALL on: seconds of a core per customer, and customers of a vehicle
-SOLUTIONS = 8, 64  # of such a population: at least, and at most, on so many cores
-LONG_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 100, "warm": 0.01}
-LARGE = 2500  # customers from which savings are a better start than one route per customer
-POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions: docs/findings.md
-RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
+MIDDLE_POPULATION = 8, 64  # solutions from SMALL on: at least, and at most, on so many cores
+MIDDLE_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 100, "warm": 0.01}
+
+# Searches on a GPU.
 GPU_CHAINS = 128, 256  # with the scope `touched` and `all`: one or two blocks per multiprocessor of a large GPU
-GPU_HOT = 0.03  # with a policy and prizes: docs/findings.md
+GPU_HOT = 0.03  # with a policy and prizes
+POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions
+RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
 GPU_TIME_TO_RECOMBINE = 0.02, 0.03  # seconds per customer from which islands pay, by policy and by rules
-ISLANDS = 16  # at most: each has two chains or more
-GPU_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 30, "warm": 0.01}
+MOST_ISLANDS = 16  # each has two chains or more
+ISLAND_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 30, "warm": 0.01}
 
 
 def paper(problem: Problem) -> Settings:
@@ -67,16 +74,16 @@ def hybrid(problem: Problem) -> Settings:
     """Return SISRs with exchanges of tails, and with what long routes, prizes and size need: docs/findings.md."""
     chains, most = CPU_CHAINS
     regions = min(_regions(problem), most)
+    long_windows, is_limited = has_long_windows(problem), problem.vehicles is not None
     settings = replace(
-        sisr(), **TAILS, open_cheaper=0.5 if has_long_windows(problem) else 0.0, start_served=problem.has_prizes,
-        serve_bonus=SERVE_BONUS if problem.has_prizes and has_long_windows(problem) else 0.0,
-        free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, weigh_unserved=problem.vehicles is not None,
-        start_packed=problem.vehicles is not None,
-        chains=regions if regions > 1 else chains, regions=regions,
+        sisr(), **TAILS, chains=regions if regions > 1 else chains, regions=regions,
+        open_cheaper=OPEN_CHEAPER if long_windows else 0.0, start_served=problem.has_prizes,
+        serve_bonus=SERVE_BONUS if long_windows and problem.has_prizes else 0.0,
+        free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, weigh_unserved=is_limited, start_packed=is_limited,
     )  # fmt: skip
     if problem.customers < LARGE:
         return settings
-    return replace(settings, start_savings=True, hot=1.5 / problem.customers**0.5)
+    return replace(settings, start_savings=True, hot=LARGE_HOT / problem.customers**0.5)
 
 
 def population_for(problem: Problem, core_seconds: float | None = None, cores: int = 1) -> int:
@@ -93,13 +100,13 @@ def population_for(problem: Problem, core_seconds: float | None = None, cores: i
         return POPULATION
     if core_seconds is None or core_seconds < TIME_TO_RECOMBINE * problem.customers or _carried(problem) < SHORT_ROUTE:
         return 0
-    few, most = SOLUTIONS
+    few, most = MIDDLE_POPULATION
     return min(max(few, cores), most)
 
 
 def with_population(settings: Settings, problem: Problem, size: int) -> Settings:
     """Return the settings with a population in place of chains or regions."""
-    children = {} if problem.customers < SMALL else LONG_CHILDREN
+    children = {} if problem.customers < SMALL else MIDDLE_CHILDREN
     return replace(settings, chains=CPU_CHAINS[0], regions=1, population=size, hot=POPULATION_HOT, **children)
 
 
@@ -141,7 +148,7 @@ def islands_for(settings: Settings, problem: Problem, seconds: float | None) -> 
     needed = (by_policy if is_learned else by_rules) * problem.customers
     if seconds is None or seconds < needed or not _has_spare_vehicles(problem):
         return 0
-    islands = min(ISLANDS, settings.solutions // 2)
+    islands = min(MOST_ISLANDS, settings.solutions // 2)
     return islands if islands > 1 and settings.solutions % islands == 0 else 0
 
 
