@@ -45,8 +45,8 @@ ON_A_GPU = (
     "If only a time limit ends the search, of at least {GPU_TIME_TO_RECOMBINE[0]} s per customer, and if there are "
     "more vehicles than the customers take at least, `islands` is {MOST_ISLANDS}, or half of the solutions if that is "
     "less; it is 0 if `chains` or `regions` are given, and in the presets of the paper. With rules it takes at least "
-    "{GPU_TIME_TO_RECOMBINE[1]} s per customer, windows where a vehicle carries more than {LONG_ROUTE} of them, fewer "
-    "than {LARGE:,} customers, and no limit on vehicles if there are prizes. With islands {ISLAND_CHILDREN}.",
+    "{GPU_TIME_TO_RECOMBINE[1]} s per customer, windows where a vehicle carries more than {LONG_ROUTE} of them, and "
+    "fewer than {LARGE:,} customers. With islands {ISLAND_CHILDREN}.",
 )
 
 
