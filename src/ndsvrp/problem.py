@@ -12,15 +12,16 @@ from typing import Any, Never, SupportsFloat, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.constraints import CONSTRAINTS, FIELDS, Field, constraints_of, refuse
+from ndsvrp.constraints import CONSTRAINTS, FIELDS, constraints_of, refuse
 from ndsvrp.errors import InstanceError, NdsError
+from ndsvrp.field_values import checked_array, checked_field, checked_names, checked_switch
 from ndsvrp.geo import haversine
 from ndsvrp.metric import FLOAT_TOLERANCE, Floats, Metric
 from ndsvrp.scope import checks_keywords
 from ndsvrp.solution import NOT_ROUTES, Solution, in_order
 from ndsvrp.text import printable
 
-LARGEST, SMALLEST = 1e150, 1e-150  # of all numbers; of their scale: squares are finite, and not 0
+SMALLEST = 1e-150  # of the scale of the numbers: their squares are not 0
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -84,14 +85,14 @@ class Problem:
             raise InstanceError(f"unknown '{self.metric}' (known: {', '.join(Metric)})", field="metric")
         self._set("metric", Metric(self.metric))
         for switch in ("geographic", "clock_times"):
-            self._set(switch, _switch(switch, getattr(self, switch)))
+            self._set(switch, checked_switch(switch, getattr(self, switch)))
         if not isinstance(self.name, str):
             raise InstanceError(f"must be text, got {type(self.name).__name__}", field="name")
-        demand = _array("demand", self.demand, None, finite=False)
+        demand = checked_array("demand", self.demand, None, finite=False)
         if demand.ndim != 1 or len(demand) < 2:
             raise InstanceError(f"needs a depot and at least one customer, got shape {demand.shape}", field="demand")
         if self.names is not None:
-            self._set("names", _names(self.names, len(demand)))
+            self._set("names", checked_names(self.names, len(demand)))
         try:
             self._check_values(len(demand))
         except InstanceError as error:
@@ -100,10 +101,10 @@ class Problem:
     def _check_values(self, n: int) -> None:
         for name, shape in {"coordinates": (n, 2), "distance": (n, n), "duration": (n, n)}.items():
             if (value := getattr(self, name)) is not None:
-                self._set(name, _array(name, value, shape))
+                self._set(name, checked_array(name, value, shape))
         for field in FIELDS:
             if (value := getattr(self, field.name)) is not None or field.required:
-                self._set(field.name, _value(field, value, n))
+                self._set(field.name, checked_field(field, value, n))
         self._check_travel()
         self._check_scale()
         units = {"distance": "length", **{field.name: field.unit for field in FIELDS}}
@@ -331,91 +332,6 @@ class Problem:
         whole = (ticks / self.metric.scale + 0.0).reshape(values.shape)  # + 0.0: no -0.0
         whole.flags.writeable = False
         return whole
-
-
-def _value(field: Field, value: Any, nodes: int) -> Floats | float | int:
-    if value is None:
-        raise InstanceError("missing, must not be None", field=field.name)
-    if field.count:
-        return _count(field.name, value)
-    array = _array(field.name, value, field.shape(nodes), finite=field.columns > 0)
-    return array if field.columns else float(array)
-
-
-def _array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | None, *, finite: bool = True) -> Floats:
-    _refuse_masked(field, value)
-    try:
-        given = np.asarray(value)
-        if given.dtype.kind in "Mmc":  # dates, spans of time, complex numbers: numpy would make floats of them
-            raise TypeError(given.dtype)
-        with np.errstate(over="ignore"):  # of wider floats, which become infinite
-            numbers = given if given.dtype.kind in "iuf" else value
-            array = np.array(numbers, dtype=np.float64)  # a copy, frozen below
-        if given.dtype.kind in "USb":  # text and truth, of which numpy has made floats
-            raise TypeError(given.dtype)
-        if given.dtype.kind == "O" and (wrong := [each for each in given.flat if isinstance(each, str | bytes | bool)]):
-            raise TypeError(repr(wrong[0]))
-    except Exception as error:  # arrays of other libraries raise anything
-        why = "rows of different lengths" if "inhomogeneous" in str(error) else str(error).partition("\n")[0]
-        raise InstanceError(f"not numbers ({why})", field=field) from None
-    if shape is not None and array.shape != shape:
-        raise InstanceError(f"has shape {array.shape}, expected {shape}", field=field)
-    if finite and not np.all(np.isfinite(array)):
-        node, *others = np.argwhere(~np.isfinite(array))[0].tolist()
-        where = f"from node {node} to node {others[0]}" if field in ("distance", "duration") else f"node {node}"
-        raise InstanceError(f"not a finite number ({where})", field=field, node=node)
-    if np.any(huge := (np.abs(array) > LARGEST) & np.isfinite(array)):
-        first = int(np.argwhere(huge)[0][0]) if array.ndim else None
-        who = "" if first is None else f" (node {first})"
-        raise InstanceError(f"{array[huge].flat[0]:g} is too large{who}", field=field, node=first)
-    array.flags.writeable = False
-    return array
-
-
-def _refuse_masked(field: str, value: Any) -> None:
-    """Raise for masked values: numpy would use what they hide."""
-    parts = value if isinstance(value, list | tuple) else (value,)
-    if any(map(np.ma.is_masked, parts)):
-        raise InstanceError("has masked values, where a number is needed", field=field)
-
-
-def _count(field: str, value: Any) -> int:
-    _refuse_masked(field, value)
-    if np.ndim(value) > 0:
-        raise InstanceError(f"is one number, got {type(value).__name__}", field=field)
-    try:
-        count = int(value)
-        is_whole = bool(count == value)
-    except (TypeError, ValueError, OverflowError):  # text, nan, infinity
-        count, is_whole = 0, False
-    if count < 1 or not is_whole or isinstance(value, bool | np.bool_):
-        given = repr(value) if isinstance(value, str | bool) else count if is_whole else value
-        raise InstanceError(f"{given} is not a number of {field}", field=field)
-    return count
-
-
-def _switch(field: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise InstanceError(f"must be True or False, got {type(value).__name__}", field=field)
-    return bool(value)
-
-
-def _names(names: Any, nodes: int) -> tuple[str, ...]:
-    if isinstance(names, str | set | frozenset) or not hasattr(names, "__iter__"):
-        raise InstanceError(f"must be a list of text, got {type(names).__name__}", field="names")
-    names, first = tuple(names), dict[str, int]()
-    if len(names) != nodes:
-        raise InstanceError(f"has {len(names)} entries, expected {nodes} (the depot first)", field="names")
-    for node, name in enumerate(names):
-        if not isinstance(name, str):  # numbers of a data frame, say
-            raise InstanceError(f"{name!r} is not text, as a name must be (node {node})", field="names", node=node)
-        if not name.strip():
-            raise InstanceError(f"{name!r} is not a name (node {node})", field="names", node=node)
-        if name in first:
-            what = f"'{printable(name)}' is given to node {first[name]} and to node {node}"
-            raise InstanceError(what, field="names", node=node)
-        first[name] = node
-    return tuple(str(name) for name in names)  # numpy's own strings become plain ones
 
 
 def require_problem(call: str, value: Any) -> None:

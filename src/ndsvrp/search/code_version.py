@@ -8,8 +8,8 @@ import ndsvrp
 from ndsvrp.engine.device import sources
 
 PARTS = (
-    "_core.*", "arrays.py", "check.py", "constraints/*.py", "counter_random.py", "experiments/ruins.py", "geo.py",
-    "metric.py", "problem.py", "variants.py",
+    "_core.*", "arrays.py", "check.py", "constraints/*.py", "counter_random.py", "experiments/ruins.py",
+    "field_values.py", "geo.py", "metric.py", "problem.py", "variants.py",
 )  # fmt: skip
 FOLDERS = ("engine", "models", "policy", "ruin", "search")
 
