@@ -78,6 +78,55 @@ class Search:
         self.preparation = time.perf_counter() - began
         return state
 
+    def run(self) -> str:
+        """Algorithm 2. Return why it ended."""
+        settings, engine = self.settings, self.engine
+        state, stopped = self._begin()
+        while stopped is None:  # line 5
+            used = self.budget.fraction(self.iteration + 1)
+            state, stopped = self._limit_fleet_when_due(state, used)
+            if stopped is not None:
+                break
+            self.iteration += 1
+            temperatures = np.array([cool(used) for cool in self._cooling])  # lines 2 and 15
+            self._reconstruct(state, temperatures)  # line 6
+            engine.exchange(state, temperatures * settings.threshold, self.seed, self.iteration)  # lines 7 to 14
+            stopped = self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
+        self._pipeline.finish(self._report)
+        return stopped
+
+    def rehearse(self) -> None:
+        """Run one iteration and discard it, so that one-time work of a GPU (compiling and loading kernels, capturing
+        graphs, converting problems for savings) takes no time of the search."""
+        budget = Budget(seconds=REHEARSAL, iterations=1)
+        settings = replace(
+            self.settings, start_rounds=min(1, self.settings.start_rounds), start_savings=self._starts_from_savings(),
+            start_packed=False,
+        )  # fmt: skip
+        replace(self, settings=settings, budget=budget, callback=None, stop=None).run()
+
+    def best(self) -> list[Solution]:
+        """Return the best solution of each problem; without routes if the search ended before its start."""
+        if self.state is None:
+            return [Solution([]) for _ in self.problems]
+        chains = self._best_chains(self.state.stats())
+        if self._ignores_fleet:
+            return [solution for _, solution in self._best_within_fleet(self.state, chains)]
+        return [self.engine.export(self.state, int(chain)) for chain in chains]
+
+    def note_best(self) -> None:
+        """Add to the traces what an interrupted search has found, unfinished iterations included."""
+        for launched, stats in self._pipeline.drain():
+            self._note(launched, stats)
+        if self.state is not None:
+            self._trace(self.iteration, self.state.stats())
+
+    def elapsed(self) -> float:
+        """Return the seconds since the start, an equal share for each problem."""
+        return self.budget.elapsed() / len(self.problems)
+
+    # --- first solutions -----------------------------------------------------------------------
+
     def _start(self, problems: Sequence[Problem], init: Init) -> State:
         chains = self.settings.solutions
         problem_of, number = np.divmod(np.arange(chains * len(problems), dtype=np.int32), np.int32(chains))
@@ -85,23 +134,6 @@ class Search:
         state: State = self.engine.start(problems, problem_of, init, first=number, precompile=recipes)  # line 4
         self.state = state
         return state
-
-    def _limit_fleet_when_due(self, state: State, share: float) -> tuple[State, str | None]:
-        """Limit vehicles from a share of the search on. Return the chains, and why the search ends, if it does."""
-        if not self._ignores_fleet or share < self.settings.free_fleet or not self._has_time_to_limit_fleet():
-            return state, None
-        stopped = self._pipeline.finish(self._report)
-        return (self._limit_fleet(), None) if stopped is None else (state, stopped)
-
-    def _limit_fleet(self) -> State:
-        """Go on with the limit on vehicles, from the best solutions that keep it."""
-        state = self._start(self.problems, self.best())
-        self._ignores_fleet = False  # not before there is such a state: an interruption may come meanwhile
-        return state
-
-    def _has_time_to_limit_fleet(self) -> bool:
-        """Whether the time limit allows to convert the problems once more."""
-        return self.budget.seconds is None or self.budget.elapsed() + 2 * self.preparation < self.budget.seconds
 
     def _begin(self) -> tuple[State, str | None]:
         """Improve the first solutions. Return the chains, and why the search ends already, if it does."""
@@ -132,22 +164,12 @@ class Search:
             tours = zip(self.engine.tours(state), lacks, state.problem_of.tolist(), strict=True)
             self.engine.restart(state, [packings.get(of, tour) if lack else tour for tour, lack, of in tours])
 
-    def run(self) -> str:
-        """Algorithm 2. Return why it ended."""
-        settings, engine = self.settings, self.engine
-        state, stopped = self._begin()
-        while stopped is None:  # line 5
-            used = self.budget.fraction(self.iteration + 1)
-            state, stopped = self._limit_fleet_when_due(state, used)
-            if stopped is not None:
-                break
-            self.iteration += 1
-            temperatures = np.array([cool(used) for cool in self._cooling])  # lines 2 and 15
-            self._reconstruct(state, temperatures)  # line 6
-            engine.exchange(state, temperatures * settings.threshold, self.seed, self.iteration)  # lines 7 to 14
-            stopped = self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
-        self._pipeline.finish(self._report)
-        return stopped
+    def _starts_from_savings(self) -> bool:
+        """Whether that is asked for, or the time limit ends before one route per customer becomes good routes."""
+        needed = CONSTRUCT * sum(problem.customers**2 for problem in self.problems)
+        return self.settings.start_savings or (self.budget.seconds is not None and self.budget.seconds < needed)
+
+    # --- an iteration --------------------------------------------------------------------------
 
     def _reconstruct(self, state: State, temperatures: Floats) -> None:
         """Make the steps of an iteration, at a temperature for each problem."""
@@ -163,51 +185,6 @@ class Search:
                 state, self._rule_recipe, None, _steps(each, settings.rule_steps), self.seed,
                 BY_RULE + self.iteration, deadline=self.budget.deadline,
             )  # fmt: skip
-
-    def _starts_from_savings(self) -> bool:
-        """Whether that is asked for, or the time limit ends before one route per customer becomes good routes."""
-        needed = CONSTRUCT * sum(problem.customers**2 for problem in self.problems)
-        return self.settings.start_savings or (self.budget.seconds is not None and self.budget.seconds < needed)
-
-    def rehearse(self) -> None:
-        """Run one iteration and discard it, so that one-time work of a GPU (compiling and loading kernels, capturing
-        graphs, converting problems for savings) takes no time of the search."""
-        budget = Budget(seconds=REHEARSAL, iterations=1)
-        settings = replace(
-            self.settings, start_rounds=min(1, self.settings.start_rounds), start_savings=self._starts_from_savings(),
-            start_packed=False,
-        )  # fmt: skip
-        replace(self, settings=settings, budget=budget, callback=None, stop=None).run()
-
-    def best(self) -> list[Solution]:
-        """Return the best solution of each problem; without routes if the search ended before its start."""
-        if self.state is None:
-            return [Solution([]) for _ in self.problems]
-        chains = self._best_chains(self.state.stats())
-        if self._ignores_fleet:
-            return [solution for _, solution in self._best_within_fleet(self.state, chains)]
-        return [self.engine.export(self.state, int(chain)) for chain in chains]
-
-    def _best_within_fleet(self, state: State, chains: Ints) -> list[tuple[float, Solution]]:
-        """Cut the solutions of these chains, one per problem, to the fleet. Return the best so far, with costs."""
-        new = []
-        for problem, chain in zip(self.problems, chains, strict=True):
-            solution = within_fleet(problem, self.engine.export(state, int(chain)))
-            new.append((check(problem, solution).cost, solution))
-        known = self._within or new
-        self._within = [min(pair, key=lambda each: each[0]) for pair in zip(known, new, strict=True)]
-        return self._within
-
-    def note_best(self) -> None:
-        """Add to the traces what an interrupted search has found, unfinished iterations included."""
-        for launched, stats in self._pipeline.drain():
-            self._note(launched, stats)
-        if self.state is not None:
-            self._trace(self.iteration, self.state.stats())
-
-    def elapsed(self) -> float:
-        """Return the seconds since the start, an equal share for each problem."""
-        return self.budget.elapsed() / len(self.problems)
 
     def _removals(self, state: State, recipe: Recipe) -> Removals:
         """Return the customers to remove, or, in regions, a function that chooses them for the parts."""
@@ -226,6 +203,37 @@ class Search:
             return checked_answer(ruin(asked), asked)
 
         return choose(None) if self.settings.regions == 1 else choose
+
+    # --- the limit on vehicles, ignored at first -----------------------------------------------
+
+    def _limit_fleet_when_due(self, state: State, share: float) -> tuple[State, str | None]:
+        """Limit vehicles from a share of the search on. Return the chains, and why the search ends, if it does."""
+        if not self._ignores_fleet or share < self.settings.free_fleet or not self._has_time_to_limit_fleet():
+            return state, None
+        stopped = self._pipeline.finish(self._report)
+        return (self._limit_fleet(), None) if stopped is None else (state, stopped)
+
+    def _limit_fleet(self) -> State:
+        """Go on with the limit on vehicles, from the best solutions that keep it."""
+        state = self._start(self.problems, self.best())
+        self._ignores_fleet = False  # not before there is such a state: an interruption may come meanwhile
+        return state
+
+    def _has_time_to_limit_fleet(self) -> bool:
+        """Whether the time limit allows to convert the problems once more."""
+        return self.budget.seconds is None or self.budget.elapsed() + 2 * self.preparation < self.budget.seconds
+
+    def _best_within_fleet(self, state: State, chains: Ints) -> list[tuple[float, Solution]]:
+        """Cut the solutions of these chains, one per problem, to the fleet. Return the best so far, with costs."""
+        new = []
+        for problem, chain in zip(self.problems, chains, strict=True):
+            solution = within_fleet(problem, self.engine.export(state, int(chain)))
+            new.append((check(problem, solution).cost, solution))
+        known = self._within or new
+        self._within = [min(pair, key=lambda each: each[0]) for pair in zip(known, new, strict=True)]
+        return self._within
+
+    # --- records -------------------------------------------------------------------------------
 
     def _report(self, launched: Launched, stats: ChainStats) -> str | None:
         """Record an iteration, call the callback, and return why budget or user end the search, if they do.
