@@ -55,7 +55,7 @@ class FakeEngine:
         self.temperatures.append(float(temperature[0, 0]))
         self.state.made = int(temperature.shape[1])
 
-    def exchange(self, state: Any, reach: np.ndarray, seed: int, iteration: int) -> None:
+    def exchange(self, state: Any, reach: np.ndarray, seed: int, iteration: int, *, groups: int) -> None:
         assert (seed, iteration) == (1, len(self.reaches) + 1)
         self.reaches.append(reach.tolist())
 
@@ -124,7 +124,7 @@ def test_each_problem_has_its_temperature_and_trace() -> None:
     told: list[Progress] = []
     exported: list[int] = []
 
-    def exchange(*_: Any) -> None:
+    def exchange(*_: Any, **__: Any) -> None:
         engine.state.all = np.array([5.0, 6.0, 6.5, 7.0, 9.0, 8.0])
 
     engine.exchange = exchange  # type: ignore[method-assign]

@@ -80,20 +80,24 @@ class Search:
 
     def run(self) -> str:
         """Algorithm 2. Return why it ended."""
-        settings, engine = self.settings, self.engine
         state, stopped = self._begin()
         while stopped is None:  # line 5
             used = self.budget.fraction(self.iteration + 1)
             state, stopped = self._limit_fleet_when_due(state, used)
-            if stopped is not None:
-                break
-            self.iteration += 1
-            temperatures = np.array([cool(used) for cool in self._cooling])  # lines 2 and 15
-            self._reconstruct(state, temperatures)  # line 6
-            engine.exchange(state, temperatures * settings.threshold, self.seed, self.iteration)  # lines 7 to 14
-            stopped = self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
+            if stopped is None:
+                temperatures = np.array([cool(used) for cool in self._cooling])  # lines 2 and 15
+                stopped = self._iterate(state, temperatures)
         self._pipeline.finish(self._report)
         return stopped
+
+    def _iterate(self, state: State, temperatures: Floats, groups: int = 1) -> str | None:
+        """Make an iteration, with exchange in so many groups; 0: without. Return why the search ends, if it does."""
+        self.iteration += 1
+        self._reconstruct(state, temperatures)  # line 6
+        if groups > 0:  # lines 7 to 14
+            reach = temperatures * self.settings.threshold
+            self.engine.exchange(state, reach, self.seed, self.iteration, groups=groups)
+        return self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
 
     def rehearse(self) -> None:
         """Run one iteration and discard it, so that one-time work of a GPU (compiling and loading kernels, capturing

@@ -10,14 +10,13 @@ from itertools import pairwise
 import numpy as np
 
 from ndsvrp.counter_random import key_of
-from ndsvrp.engine.base import Floats, Init, Ints, State
+from ndsvrp.engine.base import Init, Ints, State
 from ndsvrp.engine.cpu import CpuEngine, CpuState
 from ndsvrp.engine.shared import solution_of, tour_of
 from ndsvrp.problem import Problem
 from ndsvrp.search.asa import Search
 from ndsvrp.search.crossover import Room, room_of
 from ndsvrp.search.fleet import within_fleet
-from ndsvrp.search.pipeline import Launched
 from ndsvrp.search.population import Population
 from ndsvrp.search.stopping import ExponentialCooling
 
@@ -56,21 +55,12 @@ class IslandSearch(Search):
             self.engine.restart(state, self._children(populations))
             while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < end:
                 part = max(0.0, used - begin) / (end - begin)
-                stopped = self._iterate(state, np.array([cool(part) for cool in cooling]))
+                stopped = self._iterate(state, np.array([cool(part) for cool in cooling]), groups=0)
             finished = self._pipeline.finish(self._report)
             if (stopped := stopped or finished) is not None:
                 return stopped
             self._select(state, populations, settings.least_apart * (1.0 - end) / (1.0 - ends[0]))
         return "time"
-
-    def _iterate(self, state: State, temperatures: Floats, groups: int = 0) -> str | None:
-        """Make an iteration, with exchange in so many groups. Return why the search ends, if it does."""
-        self.iteration += 1
-        self._reconstruct(state, temperatures)
-        if groups:
-            reach = temperatures * self.settings.threshold
-            self.engine.exchange(state, reach, self.seed, self.iteration, groups=groups)
-        return self._pipeline.push(Launched(self.iteration, temperatures, state.snapshot()), self._report)
 
     def _generations(self) -> list[float]:
         """Return the shares of the budget between which children are improved, as many steps as are asked for."""
