@@ -29,38 +29,49 @@ class IslandSearch(Search):
     problem has its best solution instead, so that the best of all chains is always the best found.
     """
 
-    _judge: CpuEngine = field(default_factory=CpuEngine, init=False)
-    _judged: CpuState = field(init=False)  #: a chain for each problem, which tells whether routes are in time
+    _cpu: CpuEngine = field(default_factory=CpuEngine, init=False)
+    _in_time: CpuState = field(init=False)  #: a chain for each problem, which tells whether routes are in time
     _near: list[Ints] = field(init=False)  #: (N+1, L) nearest customers, by problem
     _rooms: list[Room] = field(init=False)
 
     def run(self) -> str:
         """Anneal islands, then make and improve children until the budget is spent. Return why the search ended."""
-        settings, share = self.settings, self.settings.anneal_share
+        state, stopped = self._anneal()
+        if stopped is not None:
+            return stopped
+        populations, ends = self._populations(state), self._generations()
+        if ends[0] >= 1.0:
+            return "time"
+        for begin, end in pairwise(ends):
+            self.engine.restart(state, self._children(populations))
+            stopped = self._improve_children(state, begin, end)
+            if stopped is not None:
+                return stopped
+            self._select(state, populations, self.settings.least_apart * (1.0 - end) / (1.0 - ends[0]))
+        return "time"
+
+    def _anneal(self) -> tuple[State, str | None]:
+        """Anneal the islands for their share of the search. Return the chains, and why the search ends, if it does."""
+        share = self.settings.anneal_share
         state, stopped = self._begin()
         while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < share:
             state, stopped = self._limit_fleet_when_due(state, used / share)
             if stopped is None:
                 temperatures = np.array([cool(used / share) for cool in self._cooling])
-                stopped = self._iterate(state, temperatures, settings.islands)
+                stopped = self._iterate(state, temperatures, self.settings.islands)
         finished = self._pipeline.finish(self._report)  # whatever ended it: every iteration is reported
-        if (stopped := stopped or finished) is not None:
-            return stopped
-        populations, ends = self._populations(state), self._generations()
-        if ends[0] >= 1.0:
-            return "time"
-        warm, cold = max(settings.warm, settings.cold), settings.cold
+        return state, stopped or finished
+
+    def _improve_children(self, state: State, begin: float, end: float) -> str | None:
+        """Make steps between two shares of the budget. Return why the search ends, if it does."""
+        warm, cold = max(self.settings.warm, self.settings.cold), self.settings.cold
         cooling = [ExponentialCooling(warm * side, cold * side) for side in self._sides]
-        for begin, end in pairwise(ends):
-            self.engine.restart(state, self._children(populations))
-            while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < end:
-                part = max(0.0, used - begin) / (end - begin)
-                stopped = self._iterate(state, np.array([cool(part) for cool in cooling]), groups=0)
-            finished = self._pipeline.finish(self._report)
-            if (stopped := stopped or finished) is not None:
-                return stopped
-            self._select(state, populations, settings.least_apart * (1.0 - end) / (1.0 - ends[0]))
-        return "time"
+        stopped = None
+        while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < end:
+            part = max(0.0, used - begin) / (end - begin)
+            stopped = self._iterate(state, np.array([cool(part) for cool in cooling]), groups=0)
+        finished = self._pipeline.finish(self._report)
+        return stopped or finished
 
     def _generations(self) -> list[float]:
         """Return the shares of the budget between which children are improved, as many steps as are asked for."""
@@ -73,8 +84,8 @@ class IslandSearch(Search):
         return ends
 
     def _start(self, problems: Sequence[Problem], init: Init) -> State:
-        self._judged = self._judge.start(problems, np.arange(len(problems)))
-        self._near = [instance.near for instance in self._judged.instances]
+        self._in_time = self._cpu.start(problems, np.arange(len(problems)))
+        self._near = [instance.near for instance in self._in_time.instances]
         self._rooms = [room_of(problem) for problem in problems]
         return super()._start(problems, init)
 
@@ -117,7 +128,7 @@ class IslandSearch(Search):
             for number in range(1, len(chains)):  # a problem takes the course that it would take alone
                 words = key_of(self.seed, self.iteration, number)
                 tour, parent = population.child(near, room, words, self.settings.tournament)
-                is_feasible = self._judge.place(self._judged, problem, tour)
+                is_feasible = self._cpu.place(self._in_time, problem, tour)
                 tours.append(tour if is_feasible else parent)  # a route became late when it lost customers
         return tours
 

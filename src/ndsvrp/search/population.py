@@ -93,16 +93,26 @@ class PopulationSearch(Search):
 
     def run(self) -> str:
         """Anneal, then make and improve children until the budget is spent. Return why the search ended."""
-        settings, share = self.settings, self.settings.anneal_share
         _, stopped = self._begin()
+        stopped = stopped or self._anneal() or self._recombine()
+        self._pipeline.finish(self._report)
+        return stopped
+
+    def _anneal(self) -> str | None:
+        """Anneal the solutions for their share of the search. Return why the search ends, if it does."""
+        settings, share, stopped = self.settings, self.settings.anneal_share, None
         steps = max(1, settings.rollouts * settings.chains // settings.population)
         while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < share:
             self.iteration += 1
             temperatures = np.array([cool(used / share) for cool in self._cooling])
             self._improve(self._held, np.repeat(temperatures, settings.population)[:, None].repeat(steps, axis=1))
             stopped = self._pipeline.push(Launched(self.iteration, temperatures, self._held.snapshot()), self._report)
-        if stopped is None:
-            populations, schedule = self._populations(), self._child_temperatures()
+        return stopped
+
+    def _recombine(self) -> str:
+        """Make children, improve them, and let them take places in the population. Return why the search ends."""
+        settings, share, stopped = self.settings, self.settings.anneal_share, None
+        populations, schedule = self._populations(), self._child_temperatures()
         while stopped is None:
             self.iteration += 1
             left = (1.0 - self.budget.fraction(self.iteration)) / (1.0 - share)
@@ -111,7 +121,6 @@ class PopulationSearch(Search):
             self._select(populations, settings.least_apart * left)
             launched = Launched(self.iteration, schedule[:: settings.chains, -1], self._snapshot())
             stopped = self._pipeline.push(launched, self._report)
-        self._pipeline.finish(self._report)
         return stopped
 
     def _start(self, problems: Sequence[Problem], init: Init) -> State:
