@@ -152,14 +152,8 @@ def _plain(word: str) -> str:
 
 def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], file: str, line: int) -> dict[str, int]:
     """Return where our columns are. Unknown ones are ignored with a warning, unless they may state a constraint."""
-    if not isinstance(mapping, Mapping) or not all(isinstance(theirs, str) for theirs in mapping.values()):
-        raise NdsError('columns must be a table of names, such as {"demand": "kg"}')
+    _check_mapping(mapping, head, line)
     own = {_plain(theirs): ours for ours, theirs in mapping.items()}
-    for ours, theirs in mapping.items():
-        if ours not in COLUMNS:
-            raise InstanceError(f"no column '{ours}' (known: {', '.join(COLUMNS)})", field="columns")
-        if _plain(theirs) not in map(_plain, head):
-            raise InstanceError(f"has no column {shown(theirs)}, which is to be '{ours}'", line=line)
     positions: dict[str, int] = {}
     unknown: list[str] = []
     for position, word in enumerate(head):
@@ -168,17 +162,7 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
         if theirs in ignored or (ours in mapping and theirs not in own):
             continue
         if ours not in COLUMNS:
-            if meaning := unsupported(theirs):
-                hint = f"--ignore-field {quote(theirs)} ignores it"
-                raise InstanceError(f"is not supported ({meaning}; {hint})", field=shown(word), line=line)
-            parts = theirs.split("_")
-            limited = next((what for what in ("distance", "duration") if what in parts), None)
-            if limited and not LIMITING.isdisjoint(parts):
-                hint = f"--max-{limited} states it, --ignore-field {quote(theirs)} ignores it"
-                raise InstanceError(f"limits all routes ({hint})", field=shown(word), line=line)
-            if meant := next((column for part, column in MAY_MEAN.items() if part in parts), None):
-                hint = f"--column {quote(f'{meant}={theirs}')} reads it, --ignore-field {quote(theirs)} ignores it"
-                raise InstanceError(f"may be meant for '{meant}' ({hint})", field=shown(word), line=line)
+            _refuse_meaningful(word, line)
             unknown.append(shown(word))
             continue
         if ours in positions:
@@ -193,6 +177,33 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
         shown_names = ", ".join(unknown[:8]) + (", …" if len(unknown) > 8 else "")
         warn(f"{file}:{line}: columns ignored: {shown_names}")
     return positions
+
+
+def _check_mapping(mapping: Mapping[str, str], head: list[str], line: int) -> None:
+    """Raise unless a mapping leads from columns that we know to columns that the table has."""
+    if not isinstance(mapping, Mapping) or not all(isinstance(theirs, str) for theirs in mapping.values()):
+        raise NdsError('columns must be a table of names, such as {"demand": "kg"}')
+    for ours, theirs in mapping.items():
+        if ours not in COLUMNS:
+            raise InstanceError(f"no column '{ours}' (known: {', '.join(COLUMNS)})", field="columns")
+        if _plain(theirs) not in map(_plain, head):
+            raise InstanceError(f"has no column {shown(theirs)}, which is to be '{ours}'", line=line)
+
+
+def _refuse_meaningful(word: str, line: int) -> None:
+    """Raise for an unknown column whose name says that it may state a constraint, or one of our columns."""
+    theirs = _plain(word)
+    if meaning := unsupported(theirs):
+        hint = f"--ignore-field {quote(theirs)} ignores it"
+        raise InstanceError(f"is not supported ({meaning}; {hint})", field=shown(word), line=line)
+    parts = theirs.split("_")
+    limited = next((what for what in ("distance", "duration") if what in parts), None)
+    if limited and not LIMITING.isdisjoint(parts):
+        hint = f"--max-{limited} states it, --ignore-field {quote(theirs)} ignores it"
+        raise InstanceError(f"limits all routes ({hint})", field=shown(word), line=line)
+    if meant := next((column for part, column in MAY_MEAN.items() if part in parts), None):
+        hint = f"--column {quote(f'{meant}={theirs}')} reads it, --ignore-field {quote(theirs)} ignores it"
+        raise InstanceError(f"may be meant for '{meant}' ({hint})", field=shown(word), line=line)
 
 
 def _check(positions: dict[str, int], line: int) -> None:
