@@ -148,35 +148,39 @@ class Solver:
         """Solve several problems, up to `together` of them side by side; see `ndsvrp.solve_set`."""
         refuse_unnamed("solve_set", unnamed)
         problems = require_set(problems, together)
-        groups = []
         alike, refused = sorted_out(problems)
-        seconds = seconds_of(limits)
-        for members in self._by_plan(problems, alike, seconds):  # every refusal comes before the first search
-            first, size = problems[members[0]], min(together or TOGETHER, len(members))
-            opened = self.open(first, size, seconds=seconds)
-            if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
-                size = 1
-            groups.append((members, size, opened))
+        batches = self._batches(problems, alike, together or TOGETHER, seconds_of(limits))
         require_run(seed, limits)
         outcomes = Outcomes(len(problems), on_result)
         try:
             for i, short in refused.items():
                 outcomes.add(i, short)
-            for members, size, opened in groups:
-                for begin in range(0, len(members), size):
-                    if outcomes.ended:
-                        return outcomes.all
-                    part = members[begin : begin + size]
-                    found = _search([problems[i] for i in part], opened, limits, seed, callback, stop)
-                    for i, outcome in zip(part, found.outcomes, strict=True):
-                        outcomes.add(i, outcome)
-                    if found.failure is not None:
-                        raise CallbackError(found.failure, outcomes.all) from found.failure
-                    if found.stopped in ("interrupted", "callback"):
-                        return outcomes.all
+            for members, opened in batches:
+                if outcomes.ended:
+                    break
+                found = _search([problems[i] for i in members], opened, limits, seed, callback, stop)
+                for i, outcome in zip(members, found.outcomes, strict=True):
+                    outcomes.add(i, outcome)
+                if found.failure is not None:
+                    raise CallbackError(found.failure, outcomes.all) from found.failure
+                if found.stopped in ("interrupted", "callback"):
+                    break
         except KeyboardInterrupt:
             pass  # earlier results are kept
         return outcomes.all
+
+    def _batches(
+        self, problems: Sequence[Problem], alike: Sequence[Sequence[int]], together: int, seconds: float | None
+    ) -> list[tuple[list[int], Opened]]:
+        """Return which problems are searched side by side, and how. Every refusal comes here, before any search."""
+        batches = []
+        for members in self._by_plan(problems, alike, seconds):
+            first, size = problems[members[0]], min(together, len(members))
+            opened = self.open(first, size, seconds=seconds)
+            if opened.ruin is not None and not (opened.ruin.batched and first.distance is None):
+                size = 1
+            batches += [(members[begin : begin + size], opened) for begin in range(0, len(members), size)]
+        return batches
 
     def _by_plan(
         self, problems: Sequence[Problem], groups: Sequence[Sequence[int]], seconds: float | None
