@@ -77,7 +77,7 @@ def check(problem: Problem, solution: Solution) -> Report:
 
 
 def _first(violations: Iterable[Violation]) -> list[Violation]:
-    """Return so many that it is known whether the list of all of them is cut."""
+    """Return the first MOST + 1 violations: the last of them tells that the list is cut."""
     return list(islice(violations, MOST + 1))
 
 

@@ -21,7 +21,7 @@ def usable() -> list[int]:
 
 @contextmanager
 def leased(count: int) -> Iterator[list[int]]:
-    """Wait until so many cores of this machine are leased by no process, and lease them.
+    """Wait until no process has leased `count` of the cores of this machine, and lease them.
 
     The lease is the name of a socket. The system frees it when the process ends, however it ends, and it is no file.
     """

@@ -19,7 +19,7 @@ SEED = 1
 
 
 class Asked(NamedTuple):
-    """Searches to measure the mean cost of."""
+    """Searches whose mean cost is measured."""
 
     name: str  #: of the set
     ruin: str

@@ -54,8 +54,8 @@ def shipped(problem: Problem, device: str = "cuda") -> models.Model:
 def iteration(
     problem: Problem, policy: Policy, engine: Engine, chains: int = CHAINS, repeats: int = REPEATS
 ) -> Iterator[Row]:
-    """Yield milliseconds of each part of an iteration, of a whole iteration in a search, and of what a whole one takes
-    between the policy and the reconstructions. Solutions are as good as in a search."""
+    """Yield milliseconds of each part of an iteration, of a whole one in a search, and of the rest of it: a whole one
+    less the policy and the reconstructions. Solutions are as good as in a search."""
     device, network = policy.device.type, policy.network
     state: Any = start(engine, [problem], np.zeros(chains, np.int32), 1, rounds=30)
     temperatures = np.broadcast_to(TEMPERATURE * problem.side(), (chains, ROLLOUTS))
@@ -122,7 +122,7 @@ def _part(name: str, seconds: float) -> Row:
 
 
 def search(problems: list[Problem], model: Ruin, seconds: float, chains: int, device: str = "cuda") -> Row:
-    """Measure solutions per second of a search with the policy: all instances at once, so many seconds for each."""
+    """Measure solutions per second of a search with the policy: all instances at once, `seconds` for each."""
     outcomes = solve_set(problems, time=seconds, **_how(model, chains, device))
     results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     seconds, made = sum(r.seconds for r in results), sum(r.reconstructions for r in results)

@@ -24,7 +24,7 @@ CLOCKS = {"seconds": max, "cpu_seconds": min}  # of a row for several runs: the 
 
 
 class Pool:
-    """So many groups of cores, or these; a task occupies one of them. A process that fails has a row too."""
+    """Groups of cores, each for one task at a time. `groups`: their number, or the groups. A failure has a row, too."""
 
     def __init__(self, groups: int | Sequence[list[int]], cores: int = 1) -> None:
         self.free: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
@@ -85,7 +85,7 @@ class Pool:
 
 
 def seeds_of(seed: int, count: int) -> list[int]:
-    """Return so many seeds for a run; those of two runs are apart. A single one is the seed itself."""
+    """Return `count` seeds for a run. Runs with different seeds share none, and a single one is the seed itself."""
     return [count * seed + i for i in range(count)]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 
 def solve(arrays: Any, seconds: float, seed: int) -> dict[str, Any]:
-    """Search for so many seconds. Return routes, seconds, iterations and the trace, with costs in ticks.
+    """Search for `seconds`. Return routes, seconds, iterations and the trace, with costs in ticks.
 
     `arrays` has those of `ndsvrp.bench.ticks.Ticks`, the coordinates `xy`, `required`, and `vehicles`.
     """

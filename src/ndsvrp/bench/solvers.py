@@ -40,7 +40,7 @@ class BenchmarkSolver(Protocol):
         """Return why the solver cannot take this problem; None if it can."""
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
-        """Search for so many seconds; raise if no solution was found."""
+        """Search for `seconds`; raise if no solution was found."""
 
 
 DEFAULT = Request(device="cpu", threads=1)  # of a solver of this package in a benchmark
@@ -95,7 +95,7 @@ class OwnSolver:
     def solve(
         self, problems: Sequence[Problem], together: int, seconds: float, seed: int
     ) -> list[Answer | NoSolutionError]:
-        """Solve several problems, so many at once, with so many seconds for each."""
+        """Solve several problems, `together` at once, with `seconds` for each."""
         with Solver(self.request) as solver:
             outcomes = solver.solve_set(
                 problems, together=together, time=seconds, iterations=self.iterations, seed=seed

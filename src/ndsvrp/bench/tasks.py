@@ -13,7 +13,7 @@ from ndsvrp.search.planning import Request
 
 @dataclass(frozen=True)
 class Entry:
-    """A solver as it takes part, with what all its rows say."""
+    """A solver in one configuration, with the fields that all its rows share."""
 
     solver: str
     row: Row
@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class BenchTask:
-    """The work of one process: a solver on one instance, or on several, so many at once."""
+    """The work of one process: a solver on one instance or on several."""
 
     entry: Entry
     rows: list[Row]  #: what is known before the search

@@ -49,7 +49,7 @@ def earliest_starts(visits: Visits, legs: Floats, ready: Floats) -> Floats:
     begins, longest_first = begins[by_length], counts[by_length]
     opens, starts = ready[visits.stops[1:]], np.empty(len(legs))
     clock, step = np.full(len(begins), ready[0]), 0
-    # Leg by leg over all routes that have so many; where these are few, route by route.
+    # Leg by leg over all routes that have another leg; where these are few, route by route.
     while (active := int(np.searchsorted(-longest_first, -step))) > FEW:
         at = begins[:active] + step
         clock = starts[at] = np.maximum(clock[:active] + legs[at], opens[at])

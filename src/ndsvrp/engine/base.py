@@ -34,7 +34,7 @@ class Recipe:
     serve_bonus: float = 0.0
     weigh_unserved: bool = False
     serve_all: bool = False  #: insert optional customers as if they were required
-    regions: int = 1  #: `improve` splits each solution into so many parts, makes K steps in each, and merges them
+    regions: int = 1  #: parts into which `improve` splits each solution; it makes K steps in each, and merges them
     string_average: float = 10.0
     string_longest: int = 10
     string_split: float = 0.5
@@ -165,7 +165,7 @@ class EngineOf(Protocol[S]):
 
         reach: (problems,) float64, how far above the lowest cost of its chains one may be, in units of the problem.
         A chain beyond that draws one of those within.
-        groups: the chains of a problem exchange in so many groups, each apart from the others; it divides them.
+        groups: of the chains of a problem, all of one size; a chain exchanges within its group only.
         """
 
     def tours(self, state: S, *, best: bool = True) -> list[Ints]:

@@ -91,7 +91,7 @@ class CpuEngine:
         return state
 
     def spawn(self, state: CpuState, count: int) -> CpuState:
-        """Return so many other chains for each problem, with its first solution.
+        """Return `count` other chains for each problem, with its first solution.
 
         They draw random numbers as chains 0, 1, … of the problem.
         """

@@ -89,7 +89,7 @@ class CudaEngine:
         )  # fmt: skip
 
     def _allocate(self, shape: Shape, count: int, also: Callable[[], Any]) -> tuple[Any, Any]:
-        """Return what `also` allocates, and the memory of so many chains."""
+        """Return what `also` allocates, and the memory of `count` chains."""
         torch, bytes_each = self.device.torch, placement.chain_bytes(shape)
         try:
             return also(), torch.zeros((count, bytes_each), dtype=torch.uint8, device="cuda")
@@ -207,16 +207,16 @@ class CudaEngine:
             steps = int(in_ticks.shape[1])
             given = self._given(state, recipe, removed, steps)
             share = max(1, steps if deadline is None else LAUNCH // recipe.removals)
-            heat = [_rows(group, state, in_ticks) for group in state.groups]
+            temperatures = [_rows(group, state, in_ticks) for group in state.groups]
             if recipe.regions > 1:
-                heat = [rows.repeat_interleave(recipe.regions, 0) for rows in heat]
+                temperatures = [rows.repeat_interleave(recipe.regions, 0) for rows in temperatures]
             for begin in range(0, max(1, steps), share):
                 if len(before) > 1:
                     before.pop(0)()  # waits for the last launch but one
                 if begin and deadline is not None and time.perf_counter() >= deadline:
                     break
                 state.changed()
-                for group, rows in zip(groups, heat, strict=True):
+                for group, rows in zip(groups, temperatures, strict=True):
                     layout, macros = self._way_to_improve(group.shape, recipe, len(group.members))
                     kernel = self.device.kernel("improve", "improve_chains", macros)
                     self._launch_steps(
@@ -381,7 +381,7 @@ class CudaEngine:
         return group.plans[recipe, layout]
 
     def _workspace(self, group: Group, layout: Layout, blocks: int) -> Any:
-        """Return global memory for the workspaces of so many blocks, all zero; every call leaves it so."""
+        """Return global memory for the workspaces of all blocks. It is all zero, and every call leaves it all zero."""
         torch = self.device.torch
         if layout.near_drafts:
             return None
@@ -404,7 +404,7 @@ class CudaEngine:
     def _launch_steps(
         self, kernel: Any, group: Group, recipe: Recipe, layout: Layout, blocks: int, *arguments: Any
     ) -> None:
-        """Launch a kernel that ruins and recreates, on so many blocks."""
+        """Launch `blocks` blocks of a kernel that ruins and recreates."""
         self.device.launch(
             kernel, blocks, layout.threads, layout.shared, self._plan(group, recipe, layout),
             group.instances, group.problem_of, group.key, group.memory, group.records,

@@ -104,7 +104,7 @@ class CudaState:
 
 
 def block_of_records(torch: Any, chains: int) -> tuple[Any, Any, Any]:
-    """Return a block for so many chains, and its parts: (chains, WORDS) int64 records, (chains,) int32 steps made."""
+    """Return the block of all chains, and its parts: (chains, WORDS) int64 records, (chains,) int32 steps made."""
     records = chains * WORDS
     block = torch.zeros(records + (chains + 1) // 2, dtype=torch.int64, device="cuda")
     return block, block[:records].view(chains, WORDS), block[records:].view(torch.int32)[:chains]

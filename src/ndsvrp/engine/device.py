@@ -1,7 +1,7 @@
 """A GPU: kernels are compiled at run time, kept on disk and launched on torch's current stream.
 
 The kernels (native/cuda) are templates over rules, distances and where things lie; only those that are asked for are
-compiled. A compiled kernel is kept under a hash of sources, options, card and driver.
+compiled. A compiled kernel is kept under a hash of sources, options, device and driver.
 """
 
 import hashlib
@@ -241,7 +241,7 @@ def _versions() -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def room_for(torch: Any, each: int) -> tuple[float, int]:
-    """Return the free GPU memory in GiB, and how many parts of so many bytes fit into it."""
+    """Return the free GPU memory in GiB, and how many parts of `each` bytes fit into it."""
     free, _ = torch.cuda.mem_get_info()
     return free / 2**30, int(0.9 * free) // each
 

@@ -53,7 +53,7 @@ def reach_in_ticks(state: State, reach: Floats, per_unit: Floats) -> Floats:
 
 
 def groups_of(problem_of: Ints, groups: int) -> Ints:
-    """Return (chains,) a number for each chain: the chains of a problem, in so many groups, one after another."""
+    """Return (chains,) the group of each chain: the chains of a problem, in order, make `groups` groups of one size."""
     if groups == 1:
         return problem_of
     counts, order = np.bincount(problem_of), np.argsort(problem_of, kind="stable")

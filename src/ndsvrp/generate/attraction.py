@@ -62,7 +62,7 @@ class _Grid:
         self, kind: int, until: int, chance: Callable[[Cells], npt.NDArray[np.float32]] | None = None,
         patience: int = PATIENCE,
     ) -> None:  # fmt: skip
-        """Accept free candidates of a kind until there are so many customers; without `chance` all of them."""
+        """Accept free candidates of a kind until there are `until` customers; without `chance` all of them."""
         tried, chunk = 0, (until + 1 - len(self.cells)) * (1 if chance is None else 24) + 8
         while len(self.cells) <= until:
             chunk = min(chunk, LARGEST_CHUNK)

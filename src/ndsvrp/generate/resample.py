@@ -19,7 +19,7 @@ from ndsvrp.problem import Problem
 
 KEY = 6  # keeps instances apart from other random numbers of the same seed
 NEAR = 8  #: nearest customers with one of which a customer exchanges its data
-LEFT_OUT = 5  # one customer in so many is left out, and another one appears twice
+LEFT_OUT = 5  # of this many customers one is missing, and another one appears twice
 SHIFT = 0.25  # most that a window is moved, relative to its width
 SLACK = 0.001  # at both ends of a window, as in the generator: the side of the bounding box is 1
 LAST = 1 << 62  # sort key of what is only padding

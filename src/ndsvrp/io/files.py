@@ -20,7 +20,7 @@ PathLike = str | os.PathLike[str]
 def read_bytes(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = False, last: int | None = None) -> bytes:
     """Return the content of a regular file of at most `limit` bytes. Pipes, devices and folders are refused.
 
-    The path `-` is standard input. `last`: only so many bytes at the end of the file.
+    The path `-` is standard input. `last`: read only this number of bytes at the end of the file.
     """
     check_name(path)
     if is_standard(path):

@@ -137,7 +137,7 @@ class _Machine:
         return values
 
     def last(self, count: int) -> tuple[Any, ...]:
-        """Take so many values from the stack."""
+        """Take the last `count` values from the stack."""
         if count > len(self.stack):
             raise ValueError("too few values")
         values = tuple(self.stack[len(self.stack) - count :])

@@ -194,7 +194,7 @@ def _tables(file_outline: Outline, n: int) -> dict[str, Floats]:
 
 
 def _table(section: Section, columns: int, n: int) -> Floats:
-    """Return the numbers of each node: (n,) or (n, columns). Every node must have one row of so many numbers."""
+    """Return the numbers of each node: (n,) or (n, columns). Every node must have one row of `columns` numbers."""
     found: dict[int, int] = {}
     for position, (words, line) in enumerate(section.rows):
         node = count(words[0])

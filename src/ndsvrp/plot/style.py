@@ -101,7 +101,7 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def canvas_of(count: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure with so many pairs of axes, row by row; the size is that of each of them."""
+    """Return an empty figure with `count` pairs of axes, row by row; width and height are those of a pair."""
     rows = -(-count // columns)
     size = (width * min(columns, count), height * rows)
     figure = Figure(figsize=size, dpi=150, layout="constrained", facecolor="white")

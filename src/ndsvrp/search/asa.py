@@ -91,7 +91,7 @@ class Search:
         return stopped
 
     def _iterate(self, state: State, temperatures: Floats, groups: int = 1) -> str | None:
-        """Make an iteration, with exchange in so many groups; 0: without. Return why the search ends, if it does."""
+        """Make an iteration, with exchange in groups; 0: without. Return why the search ends, if it does."""
         self.iteration += 1
         self._reconstruct(state, temperatures)  # line 6
         if groups > 0:  # lines 7 to 14

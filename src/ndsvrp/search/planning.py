@@ -107,7 +107,7 @@ def plan(
     seconds: float | None = None,
     has_gpu: Callable[[], bool] | None = None,
 ) -> Plan:
-    """Decide what a search will use, for one problem or for so many of this kind together.
+    """Decide what a search of a problem will use, or of `together` problems of its kind, side by side.
 
     `seconds`: of a search that only a time limit ends, so that its chains may depend on the number of cores. `has_gpu`:
     whether there is a GPU where it will run; by default on this machine.

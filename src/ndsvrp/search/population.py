@@ -43,7 +43,7 @@ class Population:
         return chosen, self._cheapest([number for number in everyone if number != chosen], second, draws)
 
     def _cheapest(self, among: Sequence[int], word: int, draws: int) -> int:
-        """Return the cheapest of so many solutions, drawn by the digits of one random number."""
+        """Draw solutions by the digits of one random number, and return the cheapest of them."""
         digits, drawn = below(word, len(among) ** draws), []
         for _ in range(draws):
             digits, digit = divmod(digits, len(among))

@@ -28,7 +28,7 @@ SMALL = 300  # customers below which a population is better than chains
 POPULATION, POPULATION_HOT = 16, 0.03  # solutions that are recombined, and where their annealing starts
 MIDDLE = 500  # customers up to which a population is better if there is time, and routes are not too short
 TIME_TO_RECOMBINE, SHORT_ROUTE = 0.1, 6  # from SMALL on: seconds of a core per customer, and customers of a vehicle
-MIDDLE_POPULATION = 8, 64  # solutions from SMALL on: at least, and at most, on so many cores
+MIDDLE_POPULATION = 8, 64  # solutions from SMALL on: one per core, but at least and at most these
 MIDDLE_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 100, "warm": 0.01}
 
 # Searches on a GPU.

@@ -121,7 +121,7 @@ class Settings:
         return self.population or self.chains // self.regions
 
     def recipe(self, customers: int, *, by_rule: bool) -> Recipe:
-        """Return what an engine needs of these settings, for so many customers."""
+        """Return what an engine needs of these settings, for a number of customers."""
         shared = {f.name: getattr(self, f.name) for f in fields(Recipe) if hasattr(self, f.name)}
         shared |= {"removals": min(self.removals, customers), "all_routes": self.scope == "all"}
         return Recipe(rule=self.ruin if by_rule else None, **shared)  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ class Solver:
         self._models.clear()
 
     def plan(self, problem: Problem, together: int = 1, *, seconds: float | None = None) -> Plan:
-        """Return what a search of this problem, or of so many of its kind together, will use.
+        """Return what a search of this problem will use, or of `together` problems of its kind, side by side.
 
         `seconds`: its time limit, if it has none on iterations.
         """
@@ -89,7 +89,7 @@ class Solver:
         return plan(problem, self.request, together, seconds=seconds)
 
     def open(self, problem: Problem, together: int = 1, *, seconds: float | None = None) -> Opened:
-        """Return the plan for a problem, or for so many of its kind together, with its engine and ruin."""
+        """Return the plan for a problem, or for `together` of its kind, with its engine and ruin."""
         chosen = self.plan(problem, together, seconds=seconds)
         key = chosen.device, chosen.threads
         if key not in self._engines:  # before the model: a missing device is refused before anything is loaded

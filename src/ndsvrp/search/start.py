@@ -24,7 +24,7 @@ def improve_start(
 ) -> None:
     """Improve first solutions by ruin and recreate at temperature 0.
 
-    If the fleet is limited, first insert all customers greedily, which uses few vehicles. Then, for so many rounds,
+    If the fleet is limited, first insert all customers greedily, which uses few vehicles. Then, in each of `rounds`,
     remove a quarter at random and insert it into any route. The rounds may have an earlier deadline. With `serve_all`,
     optional customers are inserted as if they were required.
     """

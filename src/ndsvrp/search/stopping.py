@@ -62,7 +62,7 @@ class Budget:
 
     @classmethod
     def of(cls, limits: Limits, problems: int = 1) -> Budget:
-        """Return the budget of so many problems searched together: the time limit is for each of them."""
+        """Return the budget of several problems searched together: the time limit is for each of them."""
         if unknown := [name for name in limits if name not in Limits.__annotations__]:
             known = list(Limits.__annotations__)
             hint = keyword_hint(unknown[0], known)

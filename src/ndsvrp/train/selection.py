@@ -44,7 +44,7 @@ class Selection:
             self._held_back = ShortSearches(held_back, config, device, threads, known)
 
     def measure(self, network: Network, instances: int) -> dict[str, Any]:
-        """Return the figures of a network after so many instances. It becomes the model if it is the best so far."""
+        """Return the figures of a network after `instances`. It becomes the model if it is the best so far."""
         figures = self.validator.measure(network)
         if not self.config.validation.keep_best:
             self._take(figures)

@@ -71,6 +71,6 @@ def _percent(costs: Sequence[float], others: Sequence[float]) -> list[float]:
 
 
 def _mean(name: str, values: Sequence[float]) -> dict[str, Any]:
-    """Return the mean and its standard error, which one value does not have."""
+    """Return the mean and its standard error; that of a single value is None."""
     error = stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
     return {name: fmean(values), f"{name}_error": error}
