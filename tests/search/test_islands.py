@@ -1,4 +1,4 @@
-"""Searches in islands: groups that exchange apart, generations of children, and which problems have islands."""
+"""Searches in islands: groups that exchange apart, and generations of children."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 
 from gpu.emulated import EmulatedDevice
-from ndsvrp import CallbackError, NdsError, Problem, Progress, Settings, Solver, check, generate, solve
-from ndsvrp.constraints.fleet import fewest_vehicles
+from ndsvrp import CallbackError, NdsError, Problem, Progress, Settings, check, generate, solve
 from ndsvrp.engine import shared
 from ndsvrp.engine.base import Engine, Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.errors import EngineError
-from ndsvrp.search import planning
 from ndsvrp.search.islands import IslandSearch
-from ndsvrp.search.planning import Request, plan
 from ndsvrp.search.population import Population
 from ndsvrp.search.start import start
 from ndsvrp.search.stopping import Budget
@@ -161,38 +158,6 @@ def test_time_limits_and_regions() -> None:
     assert check(problem, result.solution).feasible
 
 
-def test_which_problems_have_islands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "_has_gpu", lambda: True)
-
-    def islands(problem: Problem, seconds: float | None, **how: Any) -> int:
-        return plan(problem, Request.of(**how), seconds=seconds).settings.islands
-
-    small, middle = (generate("cvrp", n, seed=1)[0] for n in (100, 500))
-    large = generate("vrptw", 2000, seed=1)[0]
-    assert islands(small, 2.0) == islands(middle, 10.0) == islands(generate("vrptw", 500, seed=1)[0], 10.0) == 16
-    assert islands(generate("pcvrp", 500, seed=1)[0], 10.0) == 16
-    assert islands(large, 40.0) == 8, "16 solutions of eight regions"
-    assert islands(small, 1.9) == islands(middle, 9.9) == islands(large, 39.0) == 0, "too little time"
-    assert islands(small, None) == 0, "a limit on iterations"
-    assert islands(small, 60.0, chains=8) == islands(small, 60.0, ruin="policy", regions=2) == 0
-    assert islands(small, 60.0, ruin="policy", preset="paper") == islands(small, 60.0, solver="hybrid") == 0
-    assert islands(small, 60.0, device="cpu") == islands(small, 60.0, ruin="policy", device="cpu") == 0
-    fewest = fewest_vehicles(small)
-    assert islands(small.replace(vehicles=fewest), 60.0, ruin="policy") == 0, "children would not fit the fleet"
-    assert islands(small.replace(vehicles=fewest + 1), 60.0, ruin="policy") == 16
-    settings = plan(small, Request.of(ruin="policy", islands=4, child_steps=7), seconds=None).settings
-    assert (settings.islands, settings.anneal_share, settings.child_steps, settings.warm) == (4, 0.5, 7, 0.01)
-    assert Solver(ruin="policy", islands=4, device="cpu").plan(small).settings.islands == 4
-    few, long = (generate("vrptw", 500, seed=1, capacity=capacity)[0] for capacity in (100, 300))
-    with_prizes = long.replace(prize=np.r_[0.0, np.full(500, 0.5)])
-    by_rules: dict[str, Any] = {"solver": "hybrid"}
-    assert islands(long, 15.0, **by_rules) == islands(with_prizes, 15.0) == 16, "a vehicle carries 60 customers"
-    assert islands(long.replace(vehicles=90), 15.0) == 16, "with a fleet, rules are the default"
-    assert islands(long, 14.9, **by_rules) == islands(few, 60.0, **by_rules) == 0
-    assert islands(with_prizes.replace(vehicles=2), 15.0) == 16, "no customer is required"
-    assert islands(long, 60.0, regions=2, **by_rules) == islands(long, 60.0, device="cpu") == 0
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -274,8 +239,3 @@ def test_islands_differ_after_a_warm_start() -> None:
     (population,) = search._populations(state)
     assert check(problem, good).cost == pytest.approx(population.costs.min())
     assert not np.array_equal(population.tours[0], population.tours[1])
-
-
-def test_islands_in_place_of_a_population() -> None:
-    settings = Solver(device="cpu", islands=2).plan(generate("cvrp", 60, seed=1)[0]).settings
-    assert (settings.islands, settings.population) == (2, 0)

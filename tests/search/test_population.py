@@ -1,4 +1,4 @@
-"""Searches with a population: who stays, which problems have one, and that seeds fix the result."""
+"""Searches with a population: who stays, what children bring, and that seeds fix the result."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 
 from ndsvrp import Metric, NdsError, Problem, Settings, Solver, check, generate, solve, solve_set
 from ndsvrp.engine.cpu import CpuEngine
-from ndsvrp.search import planning
-from ndsvrp.search.planning import Request, plan
 from ndsvrp.search.population import Population, PopulationSearch
 from ndsvrp.search.stopping import Budget
 
@@ -159,61 +157,6 @@ def test_fleets_are_kept(vehicles: int) -> None:
     assert result.cost == pytest.approx(solve(fleet, iterations=60, seed=2, **SMALL).cost, rel=0.02)
 
 
-def test_which_problems_have_a_population(monkeypatch: pytest.MonkeyPatch) -> None:
-    def population(problem: Problem, **how: Any) -> int:
-        return Solver(**how).plan(problem).settings.population
-
-    small, below, middle = (generate("cvrp", n, seed=1)[0] for n in (100, 299, 300))
-    others = [generate(name, 100, seed=1)[0] for name in ("vrptw", "pcvrp")]
-    others += [small.replace(max_distance=9.0), middle]
-    assert population(small) == population(small, threads=1) == population(below) == 16
-    assert [population(problem) for problem in others] == [0] * 4
-    fewest = int(np.ceil(small.demand.sum() / small.capacity))
-    assert [population(small.replace(vehicles=count)) for count in (fewest, fewest + 1, 50)] == [0, 16, 16]
-    long, long_middle = (generate("vrptw", n, seed=1, capacity=300)[0] for n in (299, 300))
-    assert [population(problem) for problem in (long, long.replace(vehicles=250), long_middle)] == [16, 16, 0]
-    assert population(long.replace(prize=np.r_[0.0, np.full(299, 0.5)])) == 0
-    assert population(small, chains=4) == population(small, regions=2) == population(small, solver="sisr") == 0
-    assert population(small, ruin=lambda request: None) == population(small, ruin="policy") == 0
-    assert population(small, population=5) == 5
-    assert population(small, regions=1) == 16
-    with pytest.raises(NdsError, match="population is not for optional customers and limited vehicles: give populat"):
-        population(generate("pcvrp", 100, seed=1)[0].replace(vehicles=50), population=5)
-    assert population(generate("vrptw", 400, seed=1)[0], population=5) == 5, "in place of regions"
-    monkeypatch.setattr(planning, "_has_gpu", lambda: True)
-    assert population(small, solver="hybrid") == 0
-    with pytest.raises(NdsError, match="a population is searched on a CPU: give device=cpu, or population=0"):
-        population(small, solver="hybrid", population=5)
-
-
-def test_a_population_from_300_customers_on_needs_time() -> None:
-    """Its children are long, and it has a solution for each core."""
-    problem, largest, large = (generate("cvrp", n, seed=1)[0] for n in (300, 500, 501))
-
-    def settings(problem: Problem, seconds: float | None, threads: int = 1, together: int = 1, **how: Any) -> Settings:
-        return plan(problem, Request.of(device="cpu", threads=threads, **how), together, seconds=seconds).settings
-
-    by_cores = [settings(problem, 30.0, threads) for threads in (1, 8, 12, 100)]
-    assert [(each.population, each.chains) for each in by_cores] == [(8, 4), (8, 8), (12, 12), (64, 100)]
-    children = {(each.regions, each.anneal_share, each.child_steps, each.warm) for each in by_cores}
-    assert children == {(1, 0.5, 100, 0.01)}
-    assert settings(problem, 15.0, 2).population == 8, "seconds of all cores count"
-    assert settings(problem, 30.0, 12, together=4).population == 8
-    assert settings(largest, 50.0).population == 8
-    without = [settings(problem, 29.9), settings(problem, None), settings(problem, 14.9, 2), settings(large, 1e6)]
-    assert [(each.population, each.child_steps) for each in without] == [(0, 10)] * 4
-    given = settings(problem, 30.0, population=3, anneal_share=0.9)
-    assert (given.population, given.anneal_share, given.child_steps) == (3, 0.9, 100)
-    assert settings(generate("vrptw", 300, seed=1)[0], 30.0).population == 0
-    fewest = int(np.ceil(problem.demand.sum() / problem.capacity))
-    fleets = [settings(problem.replace(vehicles=count), 30.0).population for count in (fewest, fewest + 1, 90)]
-    assert fleets == [0, 8, 8]
-    carried = [problem.replace(demand=np.r_[0, np.ones(300)], capacity=capacity) for capacity in (5, 6)]
-    assert [settings(each, 30.0).population for each in carried] == [0, 8], "routes of five customers are too short"
-    small = settings(generate("cvrp", 299, seed=1)[0], 0.1)
-    assert (small.population, small.anneal_share, small.child_steps, small.warm) == (16, 0.3, 10, 0.005)
-
-
 def test_a_set_is_grouped_by_the_plans_that_its_problems_have_alone() -> None:
     """Problems of one size, with short and with longer routes, have different plans only if there is time."""
     problem = generate("cvrp", 300, seed=1)[0]
@@ -221,15 +164,6 @@ def test_a_set_is_grouped_by_the_plans_that_its_problems_have_alone() -> None:
     solver = Solver(device="cpu", threads=1)
     assert solver._by_plan(problems, [[0, 1, 2]], 30.0) == [[0, 2], [1]]
     assert [solver._by_plan(problems, [[0, 1, 2]], time) for time in (29.0, None)] == [[[0, 1, 2]]] * 2
-
-
-def test_what_is_given_beside_a_population() -> None:
-    problem = generate("cvrp", 100, seed=1)[0]
-    alone, both = (Solver(device="cpu", **how).plan(problem).settings for how in ({}, {"chains": 6, "population": 8}))
-    assert (alone.chains, alone.population, alone.hot) == (4, 16, 0.03)
-    assert (both.chains, both.population, both.hot) == (6, 8, 0.03)
-    chains = Solver(device="cpu", population=0).plan(problem).settings
-    assert (chains.chains, chains.population, chains.hot) == (4, 0, 0.1)
 
 
 def test_an_interruption_keeps_what_children_have_found() -> None:
@@ -257,14 +191,6 @@ def test_the_same_best_solution_enters_a_population_once() -> None:
     costs = search.state.stats().costs  # type: ignore[union-attr]
     assert np.min(costs) == pytest.approx(good.cost)
     assert len({round(float(cost), 6) for cost in costs}) > 1
-
-
-def test_children_fill_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "usable_cores", lambda: 12)
-    problem = generate("cvrp", 100, seed=1)[0]
-    assert Solver(device="cpu").plan(problem, seconds=1.0).settings.chains == 12
-    plan = Solver(device="cpu").plan(problem)
-    assert (plan.settings.chains, plan.threads) == (4, 12), "the 16 solutions are annealed on all cores"
 
 
 @pytest.mark.parametrize(
