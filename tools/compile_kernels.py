@@ -15,8 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-from ndsvrp.engine.cuda import _macros
 from ndsvrp.engine.device import Macros, sources
+from ndsvrp.engine.launches import kernel_macros
 from ndsvrp.engine.placement import Kind
 
 FILES = ("chains", "regions", "improve", "evaluate", "keep", "clock")
@@ -71,7 +71,7 @@ def main() -> int:
     library, failed = nvrtc(), 0
     for kind in kinds:
         for file in arguments.files.split(","):
-            macros = () if file == "clock" else _macros(kind, None, 1, file == "improve", False)
+            macros = () if file == "clock" else kernel_macros(kind, None, 1, file == "improve", False)
             began = time.perf_counter()
             size, log = compile_file(library, file, macros, arguments.arch)
             failed += size == 0

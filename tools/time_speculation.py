@@ -13,17 +13,17 @@ import argparse
 from compare_search import FAMILIES
 
 from ndsvrp import solve
-from ndsvrp.engine import cuda, placement
+from ndsvrp.engine import launches, placement
 
 SPECULATIVE = placement.layout_to_speculate
 
 
 def use(at_once: int) -> None:
-    """Make so many steps at once from now on."""
+    """Make `at_once` steps at once from now on; 0: steps in sequence."""
     placement.layout_to_speculate = SPECULATIVE if at_once else placement.layout_to_improve
     placement.SPECULATED = at_once or placement.SPECULATED
     SPECULATIVE.cache_clear()
-    cuda._macros.cache_clear()
+    launches.kernel_macros.cache_clear()
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -19,17 +18,15 @@ from ndsvrp.engine import placement, shared
 from ndsvrp.engine.base import Floats, Init, Ints, Recipe, Regions, View
 from ndsvrp.engine.cpu import CpuEngine, CpuState
 from ndsvrp.engine.cuda_state import OWN_HEAD, WORDS, CudaState, Group, Parts, block_of_records
-from ndsvrp.engine.device import Device, Macros, macros_of, room_for
-from ndsvrp.engine.placement import EVALUATE_THREADS, Kind, Layout, Placement, Shape
-from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
+from ndsvrp.engine.device import Device, Macros, room_for
+from ndsvrp.engine.launches import kernel_macros, launch_chains, launch_regions, launch_steps
+from ndsvrp.engine.placement import EVALUATE_THREADS, Layout, Placement, Shape
 from ndsvrp.engine.upload import Upload, UploadGroup, in_rows, prepare, send
 from ndsvrp.errors import EngineError
 from ndsvrp.io.environment import usable_cores
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
-BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
-WORKSPACES = 2  # kept at a time: an iteration may make steps of two kinds
 SIDE_BY_SIDE = 2  # blocks that make speculative steps, on a multiprocessor
 RESERVED = 1024  # bytes of shared memory that a block takes besides
 PARTNERS = 40  # kPartners of savings.hpp, at most: neighbours that savings look at
@@ -60,7 +57,7 @@ class CudaEngine:
             way = self._way_to_improve(group.shape, recipe, len(group.members) * recipe.regions)
             self.device.precompile("improve", way[1])
             if recipe.regions > 1:
-                self.device.precompile("regions", _macros(group.shape.kind, None, 1))
+                self.device.precompile("regions", kernel_macros(group.shape.kind, None, 1))
         return self.start_upload(upload, first=first)
 
     def start_upload(self, upload: Upload, *, first: int | Ints = 0) -> CudaState:
@@ -107,8 +104,8 @@ class CudaEngine:
     def _place(self, group: Group, row_of: Any, tours: Any, lengths: Any) -> None:
         """Make row `row_of` of the tours the current and the best solution of each chain of a group."""
         rows, lengths = (self.device.torch.as_tensor(each, device="cuda") for each in (tours, lengths))
-        self._launch_chains(
-            group, "start_chains", len(group.members), 32, group.instances, group.problem_of, group.memory,
+        launch_chains(
+            self.device, group, "start_chains", len(group.members), 32, group.instances, group.problem_of, group.memory,
             group.records, row_of, rows, lengths, np.int32(rows.shape[1]),
         )  # fmt: skip
 
@@ -142,9 +139,9 @@ class CudaEngine:
         nodes = max(problem.customers for problem in state.problems) + 1
         out = torch.empty((3, len(state.problem_of), nodes), dtype=torch.int32, device="cuda")
         for group in state.groups:
-            self._launch_chains(
-                group, "view_chains", len(group.members), 256, group.instances, group.problem_of, group.number,
-                group.memory, group.records, np.int32(nodes), out[0], out[1], out[2],
+            launch_chains(
+                self.device, group, "view_chains", len(group.members), 256, group.instances, group.problem_of,
+                group.number, group.memory, group.records, np.int32(nodes), out[0], out[1], out[2],
             )  # fmt: skip
         return out if on_device else View(*out.cpu().numpy())  # on the device in one tensor: one conversion, not three
 
@@ -158,13 +155,13 @@ class CudaEngine:
             if groups not in group.exchanging:
                 group_of = shared.groups_of(state.problem_of, groups)
                 group.exchanging[groups] = self.device.send(group_of[group.members])
-            self._launch_chains(
-                group, "choose_sources", chains, 32, group.exchanging[groups], group.key, group.records,
+            launch_chains(
+                self.device, group, "choose_sources", chains, 32, group.exchanging[groups], group.key, group.records,
                 _rows(group, state, ticks), np.uint64(seed), np.uint64(iteration), source,
             )  # fmt: skip
-            self._launch_chains(
-                group, "replace_chains", chains, 256, group.instances, group.problem_of, group.memory, group.records,
-                source,
+            launch_chains(
+                self.device, group, "replace_chains", chains, 256, group.instances, group.problem_of, group.memory,
+                group.records, source,
             )  # fmt: skip
 
     def export(self, state: CudaState, chain: int, *, best: bool = True) -> Solution:
@@ -184,9 +181,9 @@ class CudaEngine:
         """Return the tours of consecutive chains of a group."""
         numbers = 2 * group.shape.customers + 3
         out = self.device.torch.zeros((count, numbers), dtype=self.device.torch.int32, device="cuda")
-        self._launch_chains(
-            group, "export_chains", count, 32, group.memory, group.records, np.int32(first), np.int32(best),
-            np.int32(numbers), out,
+        launch_chains(
+            self.device, group, "export_chains", count, 32, group.memory, group.records, np.int32(first),
+            np.int32(best), np.int32(numbers), out,
         )  # fmt: skip
         return [row[1 : 1 + row[0]] for row in out.cpu().numpy()]
 
@@ -219,9 +216,9 @@ class CudaEngine:
                 for group, rows in zip(groups, temperatures, strict=True):
                     layout, macros = self._way_to_improve(group.shape, recipe, len(group.members))
                     kernel = self.device.kernel("improve", "improve_chains", macros)
-                    self._launch_steps(
-                        kernel, group, recipe, layout, len(group.members), _rows(group, state, given), rows,
-                        np.int32(steps), np.int32(begin), np.int32(min(steps, begin + share)), np.uint64(seed),
+                    launch_steps(
+                        self.device, kernel, group, recipe, layout, len(group.members), _rows(group, state, given),
+                        rows, np.int32(steps), np.int32(begin), np.int32(min(steps, begin + share)), np.uint64(seed),
                         np.uint64(iteration), np.uint64(stop_at), group.made,
                         group.own if isinstance(group, Parts) else None,
                     )  # fmt: skip
@@ -236,20 +233,24 @@ class CudaEngine:
             yield state.groups
             return
         state.changed()
-        pairs = [(group, self._parts(group, recipe.regions)) for group in state.groups]
-        for group, parts in pairs:
-            self._launch_regions(
-                group, recipe, "split_chains", len(parts.members), group.instances, group.problem_of, group.key,
-                group.memory, group.records, parts.memory, parts.records, parts.own, np.uint64(seed),
-                np.uint64(iteration),
+        split = []
+        for group in state.groups:
+            parts = self._parts(group, recipe.regions)
+            layout, _ = self._way_to_improve(group.shape, recipe, len(parts.members))
+            split.append((group, parts, layout))
+        for group, parts, layout in split:
+            launch_regions(
+                self.device, group, recipe, layout, "split_chains", len(parts.members), group.instances,
+                group.problem_of, group.key, group.memory, group.records, parts.memory, parts.records, parts.own,
+                np.uint64(seed), np.uint64(iteration),
             )  # fmt: skip
         try:
-            yield [parts for _, parts in pairs]
+            yield [parts for _, parts, _ in split]
         finally:  # also after Ctrl-C: no solution is left in parts
-            for group, parts in pairs:
-                self._launch_regions(
-                    group, recipe, "merge_parts", len(parts.members), group.memory, group.records, parts.memory,
-                    parts.records, parts.own, parts.made, group.made,
+            for group, parts, layout in split:
+                launch_regions(
+                    self.device, group, recipe, layout, "merge_parts", len(parts.members), group.memory, group.records,
+                    parts.memory, parts.records, parts.own, parts.made, group.made,
                 )  # fmt: skip
 
     def _parts(self, group: Group, regions: int) -> Parts:
@@ -282,7 +283,7 @@ class CudaEngine:
         choose = placement.layout_to_speculate if many else placement.layout_to_improve
         layout = choose(shape, recipe, limit, self.placement)
         gaps = layout.columns > 0
-        return layout, _macros(shape.kind, layout, blocks, gaps, gaps and recipe.blink > 0, recipe.tails > 0)
+        return layout, kernel_macros(shape.kind, layout, blocks, gaps, gaps and recipe.blink > 0, recipe.tails > 0)
 
     def _device_time(self, deadline: float) -> int:
         """Return the deadline on the clock of the GPU. The difference of the clocks is measured once."""
@@ -319,10 +320,10 @@ class CudaEngine:
             self._evaluate(group, recipe, mine, rollouts, seed, iteration, part)
             if keep_best:
                 layout = placement.layout_to_improve(group.shape, recipe, self.device.shared_limit, self.placement)
-                kernel = self.device.kernel("keep", "keep_best", _macros(group.shape.kind, layout, 1))
-                self._launch_steps(
-                    kernel, group, recipe, layout, len(group.members), mine, part, np.int32(rollouts), np.uint64(seed),
-                    np.uint64(iteration), np.int32(always), group.made,
+                kernel = self.device.kernel("keep", "keep_best", kernel_macros(group.shape.kind, layout, 1))
+                launch_steps(
+                    self.device, kernel, group, recipe, layout, len(group.members), mine, part, np.int32(rollouts),
+                    np.uint64(seed), np.uint64(iteration), np.int32(always), group.made,
                 )  # fmt: skip
             if not whole:
                 deltas[group.number.long()] = part
@@ -339,11 +340,12 @@ class CudaEngine:
             if layout is None:
                 continue
             blocks = max(1, self.evaluate_threads // layout.threads) if layout.near_drafts else 1
-            kernel = self.device.kernel("evaluate", "evaluate_rollouts", _macros(group.shape.kind, layout, blocks))
+            macros = kernel_macros(group.shape.kind, layout, blocks)
+            kernel = self.device.kernel("evaluate", "evaluate_rollouts", macros)
             grid = total if layout.near_drafts else min(total, 2 * self.device.multiprocessors)
-            self._launch_steps(
-                kernel, group, recipe, layout, grid, given, np.int32(rollouts), np.int32(total), np.uint64(seed),
-                np.uint64(iteration), deltas, None if waiting is None else waiting[1:], waiting,
+            launch_steps(
+                self.device, kernel, group, recipe, layout, grid, given, np.int32(rollouts), np.int32(total),
+                np.uint64(seed), np.uint64(iteration), deltas, None if waiting is None else waiting[1:], waiting,
             )  # fmt: skip
 
     # --- arguments of launches ------------------------------------------------------------------
@@ -366,76 +368,6 @@ class CudaEngine:
             return torch.as_tensor(temperature * state.units[:, None], device="cuda")
         each = self.device.send(temperature[:, 0] * state.units)
         return each[:, None].expand(*temperature.shape).contiguous()
-
-    def _plan(self, group: Group, recipe: Recipe | None, layout: Layout | None) -> Any:
-        """Return the `Plan` of a call on the GPU, made once for each recipe."""
-        if (recipe, layout) not in group.plans:
-            record = np.zeros(1, PLAN)
-            record["home"] = placement.home_sizes(group.shape)
-            record["chain_bytes"] = placement.chain_bytes(group.shape)
-            if recipe is not None and layout is not None:
-                record["recipe"] = np.frombuffer(shared.native_recipe(recipe).bytes(), PLAN["recipe"])
-                record["work"], record["columns"] = layout.work, layout.columns
-                record["workspace_bytes"] = layout.workspace
-            group.plans[recipe, layout] = self.device.send(record.view(np.uint8))
-        return group.plans[recipe, layout]
-
-    def _workspace(self, group: Group, layout: Layout, blocks: int) -> Any:
-        """Return global memory for the workspaces of all blocks. It is all zero, and every call leaves it all zero."""
-        torch = self.device.torch
-        if layout.near_drafts:
-            return None
-        need, kept = layout.workspace * blocks, group.workspaces
-        memory = kept.pop((layout, blocks), None)
-        if memory is None:
-            while len(kept) >= WORKSPACES:
-                del kept[next(iter(kept))]
-            try:
-                memory = torch.zeros(need, dtype=torch.uint8, device="cuda")
-            except torch.cuda.OutOfMemoryError:
-                free, fit = room_for(torch, layout.workspace)
-                raise EngineError(
-                    f"working memory of {need / 2**30:.1f} GiB for {blocks} chains at a time does not fit into the "
-                    f"{free:.1f} GiB of GPU memory that are free: {fit} would fit"
-                ) from None
-        kept[layout, blocks] = memory  # in the order of their last use
-        return memory
-
-    def _launch_steps(
-        self, kernel: Any, group: Group, recipe: Recipe, layout: Layout, blocks: int, *arguments: Any
-    ) -> None:
-        """Launch `blocks` blocks of a kernel that ruins and recreates."""
-        self.device.launch(
-            kernel, blocks, layout.threads, layout.shared, self._plan(group, recipe, layout),
-            group.instances, group.problem_of, group.key, group.memory, group.records,
-            self._workspace(group, layout, blocks), *arguments,
-        )  # fmt: skip
-
-    def _launch_regions(self, group: Group, recipe: Recipe, name: str, grid: int, *arguments: Any) -> None:
-        kernel = self.device.kernel("regions", name, _macros(group.shape.kind, None, 1))
-        layout = self._way_to_improve(group.shape, recipe, grid)[0]
-        self.device.launch(kernel, grid, 32, 0, self._plan(group, recipe, layout), *arguments)
-
-    def _launch_chains(self, group: Group, name: str, grid: int, threads: int, *arguments: Any) -> None:
-        kernel = self.device.kernel("chains", name, _macros(group.shape.kind, None, 1))
-        self.device.launch(kernel, grid, threads, 0, self._plan(group, None, None), *arguments)
-
-
-@lru_cache(64)
-def _macros(
-    kind: Kind, layout: Layout | None, blocks: int, gaps: bool = False, blinks: bool = False, tails: bool = False
-) -> Macros:
-    drafts, instance, solution, threads, speculates = False, False, False, 32, False
-    if layout is not None:
-        drafts, instance, solution = layout.near_drafts, layout.near_instance, layout.near_solution
-        speculates = layout.speculates
-        # Unless several blocks share a multiprocessor, few kernels serve all numbers of orders.
-        threads = next(most for most in BLOCK_SIZES if most >= layout.threads) if blocks == 1 else layout.threads
-    numbers = macros_of(
-        near_drafts=drafts, near_instance=instance, near_solution=solution, threads=threads, blocks=blocks, gaps=gaps,
-        blinks=blinks, tails=tails, speculates=speculates,
-    )  # fmt: skip
-    return (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance), *numbers, *LAYOUT_MACROS)
 
 
 def _rows(group: Group, state: CudaState, values: Any) -> Any:
