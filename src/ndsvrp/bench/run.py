@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import product
+from itertools import chain, count, product
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -62,30 +62,38 @@ def run(
     with _opened(cluster, jobs, cores) as runs:
         entries = _entries(solvers, request, together, presets, iterations, cores, is_local=cluster is None)
         wanted = [{"seed": seed, "budget": float(time)} for seed, time in dict.fromkeys(product(seeds, times))]
-        tasks, known = list[BenchTask](), set[Case]()
-        for path in sets:
-            new = [case for case in find_cases(path, instances, ignore_fields) if case not in known]
-            known.update(new)  # a set may be named twice, or be part of a suite
-            tasks += _tasks(new, entries, wanted)
+        tasks: list[BenchTask] = []
+        for cases in _cases(sets, instances, ignore_fields):
+            tasks += _tasks(cases, entries, wanted)
         present = {key(row): row for row in read_rows(out)} if out is not None else {}  # the last row of every run
         rows = {i: old for i, task in enumerate(tasks) if (old := _present(task, runs.places(task.entry), present))}
         waiting = [i for i in range(len(tasks)) if i not in rows]
-        total, done = sum(len(task.rows) for task in tasks), 0
-        for row in (row for old in rows.values() for row in old):
-            done += 1
+        total, numbers = sum(len(task.rows) for task in tasks), count(1)
+
+        def tell(row: Row) -> None:
             if progress:
-                progress(done, total, row)
+                progress(next(numbers), total, row)
+
+        for row in chain.from_iterable(rows.values()):
+            tell(row)
         with closing(runs.run([tasks[i] for i in waiting])) as outcomes:
             for which, found in outcomes:
-                task = tasks[waiting[which]]
-                rows[waiting[which]] = [row | more for row, more in zip(task.rows, found, strict=True)]
-                for row in rows[waiting[which]]:
-                    done += 1
+                i = waiting[which]
+                rows[i] = [row | more for row, more in zip(tasks[i].rows, found, strict=True)]
+                for row in rows[i]:
                     if out is not None:
                         append_row(out, row)
-                    if progress:
-                        progress(done, total, row)
+                    tell(row)
     return [row for i in range(len(tasks)) for row in rows[i]]
+
+
+def _cases(sets: Sequence[str | Path], instances: str | None, ignore_fields: Sequence[str]) -> Iterator[list[Case]]:
+    """Yield the chosen instances of each set, each instance once: a set may be named twice, or be part of a suite."""
+    known: set[Case] = set()
+    for path in sets:
+        new = [case for case in find_cases(path, instances, ignore_fields) if case not in known]
+        known.update(new)
+        yield new
 
 
 def _refuse(times: Sequence[float], seeds: Sequence[int], jobs: int, request: Request, cluster: str | None) -> None:
