@@ -139,25 +139,22 @@ def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Place
     removed = removed_at_most(shape, recipe)
     work = work_sizes(shape, removed, stops_at_most(shape, removed))
     columns = columns_at_most(shape, recipe, removed)
-    tables = [_layout(shape, recipe, work, c) for c in range(columns, -1, -COLUMNS)]
-    near = [plain for plain in tables if plain.workspace <= limit]
-    if placement == "global" or not near:
-        return tables[0]
-    plain = near[0]
-    bytes_of = _bytes(shape, work, 1, 0)
-    solution, hot = bytes_of["solution"], bytes_of["inputs"]
-    for smaller in near:
-        if smaller.columns >= min(ENOUGH_COLUMNS, plain.columns) and smaller.workspace + hot + solution <= limit:
-            plain = smaller
-            break
-    shared = plain.workspace
-    chosen = replace(plain, shared=shared, workspace=0, near_drafts=True)
-    if placement == "drafts" or shared + hot > limit:
+    layouts = [_layout(shape, recipe, work, c) for c in range(columns, -1, -COLUMNS)]  # the largest table first
+    fitting = [layout for layout in layouts if layout.workspace <= limit]
+    if placement == "global" or not fitting:
+        return layouts[0]
+    parts = _bytes(shape, work, 1, 0)
+    rest = parts["inputs"] + parts["solution"]
+    enough = min(ENOUGH_COLUMNS, fitting[0].columns)
+    beside_all = (each for each in fitting if each.columns >= enough and each.workspace + rest <= limit)
+    chosen = next(beside_all, fitting[0])
+    chosen = replace(chosen, shared=chosen.workspace, workspace=0, near_drafts=True)
+    if placement == "drafts" or chosen.shared + parts["inputs"] > limit:
         return chosen
-    chosen = replace(chosen, shared=shared + hot, near_instance=True)
-    if shared + hot + solution > limit:
+    chosen = replace(chosen, shared=chosen.shared + parts["inputs"], near_instance=True)
+    if chosen.shared + parts["solution"] > limit:
         return chosen
-    return replace(chosen, shared=shared + hot + solution, near_solution=True)
+    return replace(chosen, shared=chosen.shared + parts["solution"], near_solution=True)
 
 
 @lru_cache(64)
@@ -166,16 +163,8 @@ def layout_to_speculate(shape: Shape, recipe: Recipe, limit: int, placement: Pla
     removed = removed_at_most(shape, recipe)
     work = work_sizes(shape, removed, stops_at_most(shape, removed))
     parts = _bytes(shape, work, 0, 0)
-    layout = Layout(
-        work,
-        SPECULATED,
-        SPECULATION_BYTES,
-        SPECULATED * (parts["common"] + parts["own"]),
-        False,
-        False,
-        False,
-        speculates=True,
-    )
+    workspace = SPECULATED * (parts["common"] + parts["own"])
+    layout = Layout(work, SPECULATED, SPECULATION_BYTES, workspace, False, False, False, speculates=True)
     for name in ("inputs", "solution"):
         shared = layout.shared + parts[name]
         if placement == "global" or shared > limit or (placement == "drafts" and name == "solution"):
