@@ -32,8 +32,8 @@ OF_HYBRID = (
     "{FREE_FLEET}.",
     "With windows, if a vehicle carries more than {LONG_ROUTE} customers, `open_cheaper` is {OPEN_CHEAPER}. With "
     "prizes, too, `serve_bonus` is {SERVE_BONUS}.",
-    "Without a population, there are as many `regions` as have {REGION[0]} customers and {REGION[1]} routes each, at "
-    "most {CPU_CHAINS[1]} on a CPU, and one chain per region.",
+    "Without a population, there are as many `regions` as have {REGION[0]} customers and {REGION[1]} routes each, if "
+    "that is two or more, at most {CPU_CHAINS[1]} on a CPU, and one chain per region.",
     "From {LARGE:,} customers on, `start_savings` is on, and `hot` is {LARGE_HOT} / sqrt(N).",
     "On a GPU there are {GPU_CHAINS[1]} chains, and `regions` is a power of two.",
 )
