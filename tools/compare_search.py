@@ -100,6 +100,19 @@ def with_fleet(problem: Problem, more: int) -> Problem:
     return replace(problem, vehicles=math.ceil(float(np.sum(problem.demand)) / problem.capacity) + more)
 
 
+# Vehicles with which a search that counts absences served all customers of numbers 60 to 65, and not with one fewer.
+FEWEST = {
+    "wide200": (6, 4, 8, 5, 5, 8), "vrptw200": (24, 21, 18, 21, 24, 21), "short200": (23, 19, 18, 19, 19, 18),
+    "wide400": (9, 8, 14, 8, 8, 13), "vrptw500": (61, 51, 45, 51, 58, 45),
+}  # fmt: skip
+
+
+def fewest_with_windows(number: int) -> Problem:
+    """Return an instance with windows and hardly more vehicles than it takes: thirty of five families in turn."""
+    family, i = list(FEWEST)[number % len(FEWEST)], number // len(FEWEST) % 6
+    return replace(FAMILIES[family](60 + i), vehicles=FEWEST[family][i])
+
+
 def drawn(variant: str, n: int) -> Callable[[int], Problem]:
     """Return the generator of the paper's instances."""
     return lambda number: generate(variant, n, seed=SEED, first=number)[0]
@@ -116,6 +129,7 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "x-mixed": x_mixed,
     "x-mixed-fleet": lambda i: with_fleet(x_mixed(i), 1),
     "x-mixed-tight-fleet": lambda i: with_fleet(x_mixed(i), 0),
+    "windows-tight-fleet": fewest_with_windows,
     "x400-fleet": lambda i: with_fleet(x_like(400, "8-12", i), 1),
     "x200-tight": lambda i: x_like(150 + 10 * (i % 10), ("3-5", "5-8", "8-12")[i % 3], i, ("1-100", "50-100")[i % 2]),
     "x-tight-fleet": tight_fleet,

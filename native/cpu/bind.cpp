@@ -85,6 +85,7 @@ std::shared_ptr<InstanceData> make_instance(const nb::kwargs& fields) {
   in.near_count = std::min(in.near_count, in.n - 1);
   in.sorts = i32(nb::len(nb::handle(fields["sort_weight"]))) - 1;
   if (in.time == nullptr) in.time = in.length;
+  in.weight = in.demand;
   nb::gil_scoped_release release;
   const std::vector<i32> near = in.length == nullptr ? near_by_points(in.x, in.y, in.n, in.near_count)
                                                      : near_by_matrix(in.length, in.n, in.near_count);
@@ -181,6 +182,8 @@ nb::tuple limits(const Names& rules) {
   return with_kind(rules, Matrix::name, []<class R, class>() { return nb::make_tuple(32 * kLarge<R>, R::kRetries); });
 }
 
+constexpr u64 kAbsences = ~3ull;  // in place of an iteration, so that `serve_required` draws other random numbers
+
 class Chains {
  public:
   Chains(std::vector<std::shared_ptr<InstanceData>> instances, In<i32> problem_of, const std::string& isa,
@@ -246,6 +249,21 @@ class Chains {
       const i32* removed = given ? given->data() + i64(i) * steps * recipe.removals : nullptr;
       steps_made += core_.improve(data.in(), data.chain, work_[worker]->work.data(), recipe, removed,
                                   temperature.data() + i64(i) * steps, begin, end, key(seed, iteration, i), &stop_);
+    });
+    return steps_made;
+  }
+
+  // Make steps until the solution of each chain serves all required customers, or so many. A step is judged by its
+  // length, and by what stays unserved: each required customer at `unit` times the steps that have left it so.
+  i64 serve_required(const Recipe& recipe, In<double> temperature, i64 unit, i32 from, i32 to, u64 seed, i32 threads,
+                     std::optional<double> seconds) {
+    nb::gil_scoped_release release;
+    const std::scoped_lock lock(in_use_);
+    std::atomic<i64> steps_made{0};
+    const Alarm alarm(seconds, stop_);
+    run(threads, size(), [&](Workspace* work, i32 i) {
+      steps_made += chains_[i].serve_required(core_, work, recipe, temperature.data()[i], unit, from, to,
+                                              key(seed, kAbsences, i), &stop_);
     });
     return steps_made;
   }
@@ -460,6 +478,8 @@ NB_MODULE(_core, m) {
       .def("construct", &Chains::construct, "threads"_a, "seconds"_a.none())
       .def("improve", &Chains::improve, "recipe"_a, "given"_a.none(), "temperature"_a, "start"_a, "stop"_a, "seed"_a,
            "iteration"_a, "threads"_a, "seconds"_a.none())
+      .def("serve_required", &Chains::serve_required, "recipe"_a, "temperature"_a, "unit"_a, "start"_a, "stop"_a,
+           "seed"_a, "threads"_a, "seconds"_a.none())
       .def("split", &Chains::split, "parts"_a, "seed"_a, "iteration"_a, "threads"_a)
       .def("customers", &Chains::customers)
       .def("merge", &Chains::merge, "parts"_a, "threads"_a)

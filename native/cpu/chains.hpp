@@ -58,6 +58,8 @@ inline Sizes sizes_for(i32 n) {
   return Sizes{n, n + 1, 2 * (n + 1) + kBeyond, pool_for(n), kDraftPerCustomer * n + 224 + kBeyond};
 }
 
+constexpr i64 kLargestWeight = 1ll << 60;  // of all customers together
+
 class ChainData {
  public:
   ChainData(const Instance& in) : in_(in) {
@@ -82,6 +84,25 @@ class ChainData {
   const std::vector<i32>& own() const { return own_; }
   Totals totals() const { return totals_of(record_of(chain), chain.current.own_count); }
 
+  // The steps from … to-1 of Chains::serve_required. Returns how many were made. Costs state lengths only afterwards.
+  i32 serve_required(const Core& core, Workspace* work, const Recipe& recipe, double temperature, i64 unit, i32 from,
+                     i32 to, u64 key, const volatile i32* stop) {
+    Instance in = in_;
+    const i64 heaviest = kLargestWeight / unit / in.n;
+    absences_.resize(size_t(in.n) + 1, 1);
+    in.weight = absences_.data(), in.unit_bonus = unit, in.missing = 0;
+    const Solution& s = chain.current;
+    i32 k = from;
+    for (; k < to && s.unserved_required > 0; ++k) {
+      if (core.improve(in, chain, work, recipe, nullptr, &temperature, 0, 1, core.key_of(key, k), stop) == 0) break;
+      for (i32 i = 0; i < s.unserved_count; ++i) {
+        if (++absences_[s.unserved[i]] < heaviest) continue;
+        for (i32& count : absences_) count = (count + 1) / 2;
+      }
+    }
+    return k - from;
+  }
+
   // Continue from the current solution of another chain of the same instance.
   void copy_from(const ChainData& other) {
     with_rules(in_, [&]<class R>() {
@@ -97,7 +118,8 @@ class ChainData {
   Instance in_;  // of a part: with fewer vehicles
   std::vector<u64> block_;
   std::vector<i32> tour_;
-  std::vector<i32> own_;  // of a part: its customers
+  std::vector<i32> own_;       // of a part: its customers
+  std::vector<i32> absences_;  // steps that left a customer unserved, and 1; empty before the first
 };
 
 // The workspace of one thread and its teams, for instances of up to n customers.

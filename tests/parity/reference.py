@@ -236,6 +236,7 @@ class Chain:
     numbers: Numbers
     routes: list[list[int]] = field(default_factory=list)
     absent: list[int] = field(default_factory=list)
+    absences: list[int] = field(default_factory=list)  # by customer, while `serve_required` counts them
 
     def __post_init__(self) -> None:
         self.own, self.vehicles = list(range(1, self.numbers.n + 1)), self.numbers.vehicles
@@ -277,7 +278,8 @@ class Chain:
         for k, temperature in enumerate(temperatures):
             step_key = key_of(key, k)
             self.bonus = min(DEAR, int(min(f32(recipe.serve_bonus) * temperature, float(DEAR))))
-            self.unit_bonus = self.numbers.missing // max(1, self.numbers.capacity) if recipe.weigh_unserved else 0
+            if not self.absences:
+                self.unit_bonus = self.numbers.missing // max(1, self.numbers.capacity) if recipe.weigh_unserved else 0
             if recipe.tails and key_of(step_key, MASK64 - 2) >> 32 < chance(recipe.tails_share):
                 random = Random(key_of(step_key, MASK64 - 1))
                 margin = temperature * minus_log(random.bits() >> 8)
@@ -293,12 +295,34 @@ class Chain:
         self.bonus = self.unit_bonus = 0
         return accepted
 
+    def serve_required(
+        self, recipe: Recipe, temperature: float, unit: int, steps: int, seed: int, chain: int
+    ) -> int:  # fmt: skip
+        """Steps until all required customers are served; an absent one costs its absences. Returns how many."""
+        prize, key, made = self.numbers.prize, chain_key(seed, MASK64 - 3, chain), 0
+        heaviest = (1 << 60) // unit // self.numbers.n
+        self.absences = [1] * (self.numbers.n + 1)
+        while made < steps and prize and any(prize[c] == REQUIRED for c in self.absent):
+            self.unit_bonus = unit
+            self.improve(recipe, None, [temperature], key_of(key, made))
+            made += 1
+            for c in self.absent:
+                self.absences[c] += 1
+                if self.absences[c] >= heaviest:
+                    self.absences = [(count + 1) // 2 for count in self.absences]
+        self.absences = []
+        return made
+
     def bonus_of(self, c: int) -> int:
         """What serving c is worth beyond its prize."""
         numbers = self.numbers
         if numbers.prize is None or numbers.prize[c] <= DEAR:
             return self.bonus if numbers.prize is not None else 0
-        return self.unit_bonus * numbers.demand[c] if numbers.prize[c] == REQUIRED else 0
+        if numbers.prize[c] != REQUIRED:
+            return 0
+        if self.absences:
+            return self.unit_bonus * self.absences[c] - numbers.missing
+        return self.unit_bonus * numbers.demand[c]
 
     def evaluate(
         self, recipe: Recipe, given: Sequence[Sequence[int]] | None, rollouts: int, key: int, keep_best: bool,

@@ -16,7 +16,7 @@ from ndsvrp.engine.shared import make_instance
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.search.start import start
 from parity.problems import SOURCES, VARIANTS, random_problem
-from parity.reference import Chain, Numbers, chain_key, minus_log
+from parity.reference import REQUIRED, Chain, Numbers, chain_key, minus_log
 
 RULES = ("string", "related", "random")
 COMBINATIONS = list(itertools.product(VARIANTS, SOURCES))
@@ -118,6 +118,29 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
             engine.improve(state, recipe, None, heat, seed, iteration)
             reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(seed, iteration, 0))
             assert_same(state, 0, reference)
+
+
+@pytest.mark.parametrize(("variant", "source"), [("cvrp", "round"), ("vrptw", "dimacs"), ("pcvrptw", "asymmetric")])
+def test_absences(variant: str, source: str) -> None:
+    """Steps judged by who was absent how often, until all are served or steps are over, in two calls.
+
+    An absence of 2^50 ticks halves the counts now and then, so that no sum overflows.
+    """
+    engine, recipe, seed, made = CpuEngine(), LONG[2][1], 5, []
+    for number, unit in enumerate((1 << 36, 1 << 50)):
+        problem = random_problem(number, variant, source, customers=24, vehicles=3, mixed=True)
+        state = engine.start([problem], [0, 0], Solution([]), first=3)
+        reference = [Chain(Numbers(problem)), Chain(Numbers(problem))]
+        hot = np.full(2, 0.1 * problem.side())
+        for steps in (range(20), range(20, 60)):
+            engine.serve_required(state, recipe, hot, unit, steps, seed)
+        for chain, slow in enumerate(reference):
+            slow.set_routes([])
+            made.append(slow.serve_required(recipe, float(hot[0] * state.per_unit[0]), unit, 60, seed, 3 + chain))
+            routes = engine.export(state, chain, best=False).routes
+            assert [list(route) for route in routes] == slow.routes
+            assert state.chains.missing()[chain] == sum(slow.numbers.prize[c] == REQUIRED for c in slow.absent)
+    assert max(made) == 60
 
 
 def test_long_routes_with_windows() -> None:

@@ -91,6 +91,7 @@ def search(case: dict[str, Any]) -> dict[str, Any]:
         "free_fleet": 0.0,
         "weigh_unserved": False,
         "start_packed": False,
+        "count_absences": False,
     }  # settings of hybrid that came after the file
     how = {"device": "cpu", **later, **case["search"]}
     if how["ruin" if "ruin" in how else "solver"] == "function":

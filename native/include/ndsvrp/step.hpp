@@ -185,10 +185,10 @@ NDS_FN i32 bonus_at(const Recipe& recipe, double temperature) {
   return bonus < kDear ? i32(bonus) : kDear;
 }
 
-// Added to the cost of an unserved customer for each unit of its demand: for a full vehicle, as much as that cost. So
-// the smallest customers stay unserved, which fit soonest.
+// Added to the cost of an unserved customer for each unit of its weight. With `weigh_unserved` the weight is the
+// demand, and a full vehicle weighs as much as that cost. So the smallest customers stay unserved, which fit soonest.
 NDS_FN i64 unit_bonus_of(const Instance& in, const Recipe& recipe) {
-  return recipe.weigh_unserved ? in.missing / most(1, in.capacity) : 0;
+  return recipe.weigh_unserved ? in.missing / most(1, in.capacity) : in.unit_bonus;
 }
 
 // Whether an exchange of tails is tried before a step.

@@ -27,7 +27,7 @@ OF_HYBRID = (
     "of them. There is none with prizes or limits on routes, with more than {MIDDLE} customers, on a GPU, and if there "
     "are no more vehicles than the customers take at least.",
     "Without a population `hot` is {HOT}.",
-    "If vehicles are limited, `weigh_unserved` and `start_packed` are on.",
+    "If vehicles are limited, `weigh_unserved`, `start_packed` and `count_absences` are on.",
     "With prizes `start_served` is on. If vehicles are limited, too, and no customer is required, `free_fleet` is "
     "{FREE_FLEET}.",
     "With windows, if a vehicle carries more than {LONG_ROUTE} customers, `open_cheaper` is {OPEN_CHEAPER}. With "

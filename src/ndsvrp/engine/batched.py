@@ -60,6 +60,7 @@ def upload_batch(device: Device, instances: Instances, neighbours: int) -> Calla
         rows = block[begin : begin + count * room].view(arrays[name].dtype).view(count, -1 if room else 0)
         rows[:, : arrays[name].shape[1]].copy_(arrays[name])
         fields[name] = block.data_ptr() + begin + room * number
+    fields["weight"] = fields["demand"]
     table = block[: count * INSTANCE.itemsize].view(count, INSTANCE.itemsize)
     for name, value in fields.items():
         dtype, begin = FIELDS[name][:2]

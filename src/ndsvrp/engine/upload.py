@@ -139,6 +139,7 @@ def _block(fields: list[dict[str, Any]], neighbours: int) -> tuple[npt.NDArray[A
                 table[name][i] = value
     durations = table["time"] > 0
     table["time"] = np.where(durations, table["time"], table["length"])
+    table["weight"] = table["demand"]
     block = np.zeros(used, np.uint8)
     for at, data in parts:
         block[at : at + data.size] = data

@@ -14,9 +14,9 @@ from ndsvrp.ruin import Ruin, RuinRequest, checked_answer
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.control import Callback, Control, Stop
 from ndsvrp.search.fleet import may_ignore_fleet, within_fleet, without_fleet
-from ndsvrp.search.packing import can_pack, packed
 from ndsvrp.search.pipeline import Launched, Pipeline
 from ndsvrp.search.result import Progress, TracePoint
+from ndsvrp.search.serving import Serving
 from ndsvrp.search.settings import Settings
 from ndsvrp.search.start import improve_start
 from ndsvrp.search.stopping import Budget, ExponentialCooling
@@ -105,7 +105,7 @@ class Search:
         budget = Budget(seconds=REHEARSAL, iterations=1)
         settings = replace(
             self.settings, start_rounds=min(1, self.settings.start_rounds), start_savings=self._starts_from_savings(),
-            start_packed=False,
+            start_packed=False, count_absences=False,
         )  # fmt: skip
         replace(self, settings=settings, budget=budget, callback=None, stop=None).run()
 
@@ -149,24 +149,27 @@ class Search:
                 deadline=self.budget.deadline, rounds_deadline=self.budget.time_at(START_SHARE),
                 serve_all=settings.start_served,
             )  # fmt: skip
-        if settings.start_packed and self.init is None:
-            self._pack(state)
-        launched = Launched(0, np.array([cool(0.0) for cool in self._cooling]), state.snapshot())
-        return state, self._pipeline.push(launched, self._report)
+        hot = np.array([cool(0.0) for cool in self._cooling])
+        if (stopped := self._serve_required(state, hot)) is not None:
+            return state, stopped
+        return state, self._pipeline.push(Launched(0, hot, state.snapshot()), self._report)
 
-    def _pack(self, state: State) -> None:
-        """Start from a packing where vehicles are too few for all required customers, unless more than loads counts."""
-        lacks, packings = state.stats().missing > 0, dict[int, Ints]()
-        waiting = [number for number in np.unique(state.problem_of[lacks]).tolist() if can_pack(self.problems[number])]
-        end = self.budget.time_at(START_SHARE)
-        for done, number in enumerate(waiting):
-            now = time.perf_counter()  # each has an equal share of the time that is left
-            deadline = None if end is None else now + (end - now) / (len(waiting) - done)
-            if (tour := packed(self.problems[number], self.seed, deadline)) is not None:
-                packings[number] = tour
-        if packings:
-            tours = zip(self.engine.tours(state), lacks, state.problem_of.tolist(), strict=True)
-            self.engine.restart(state, [packings.get(of, tour) if lack else tour for tour, lack, of in tours])
+    def _serve_required(self, state: State, hot: Floats) -> str | None:
+        """Replace first solutions that leave required customers unserved. Return why the search ends, if it does."""
+        serving = Serving(self.problems, self.engine, state, self.seed, self.budget)
+        if self.settings.start_packed and self.init is None:
+            serving.by_packing()
+        if not self.settings.count_absences:
+            return None
+        stats, ended = state.stats(), list[str]()
+
+        def is_over() -> bool:
+            if not ended and (reason := self._report(Launched(0, hot, lambda: stats), stats)) is not None:
+                ended.append(reason)
+            return bool(ended)
+
+        serving.by_absences(self._rule_recipe, is_over)
+        return ended[0] if ended else None
 
     def _starts_from_savings(self) -> bool:
         """Whether that is asked for, or the time limit ends before one route per customer becomes good routes."""

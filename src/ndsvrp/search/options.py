@@ -49,6 +49,7 @@ class Options(TypedDict, total=False):
     start_served: bool
     start_savings: bool
     start_packed: bool
+    count_absences: bool
     start_rounds: int
     free_fleet: float
     hot: float

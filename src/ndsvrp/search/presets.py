@@ -79,7 +79,8 @@ def hybrid(problem: Problem) -> Settings:
         sisr(), **TAILS, chains=regions if regions > 1 else chains, regions=regions,
         open_cheaper=OPEN_CHEAPER if long_windows else 0.0, start_served=problem.has_prizes,
         serve_bonus=SERVE_BONUS if long_windows and problem.has_prizes else 0.0,
-        free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0, weigh_unserved=is_limited, start_packed=is_limited,
+        free_fleet=FREE_FLEET if may_ignore_fleet(problem) else 0.0,
+        weigh_unserved=is_limited, start_packed=is_limited, count_absences=is_limited,
     )  # fmt: skip
     if problem.customers < LARGE:
         return settings

@@ -96,6 +96,11 @@ class Settings:
         "Where vehicles are too few for all required customers at the start, pack these by their demands; only where "
         "nothing but the capacity limits routes, and without a given first solution.",
     )
+    count_absences: bool = documented(
+        False,
+        "Where vehicles are too few for all required customers at the start, search for a solution that serves them: "
+        "those that stay unserved in many steps have priority. At most half of the time.",
+    )
     start_rounds: int = documented(
         100, "Rounds that improve the start, each with a random quarter of the customers; 0: one route per customer."
     )
