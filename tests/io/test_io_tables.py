@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -210,6 +211,38 @@ def test_columns_that_may_be_meant_for_ours_are_refused(tmp_path, name, ours):
     hint = f"--column {ours}={plain} reads it, --ignore-field {plain} ignores it"
     assert str(refused.value) == f"{path}:1: '{name}': may be meant for '{ours}' ({hint})"
     assert read(path, ignore_fields=[name]).customers == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("x,y,qty,tw start,TW_End",
+         "'qty', 'tw start', 'TW_End': may be meant for 'demand', 'ready', 'due' (--column demand=qty "
+         "--column ready=tw_start --column due=tw_end reads them, --ignore-field NAME ignores one)"),
+        ("x,y,weight,volume,due",  # two that cannot be read as one column
+         "'weight', 'volume': may be meant for 'demand' (--column demand=weight --ignore-field volume reads them, "
+         "--ignore-field NAME ignores one)"),
+    ],
+)  # fmt: skip
+def test_all_columns_that_may_be_meant_for_ours_are_named_at_once(tmp_path, head, message):
+    path = put(tmp_path, f"{head}\n0,0,,,\n1,1,,2,3\n")
+    with pytest.raises(InstanceError) as refused:
+        read(path, capacity=5)
+    assert str(refused.value) == f"{path}:1: {message}"
+    stated = re.findall(r"--column (\w+)=(\w+)", message)
+    assert read(path, capacity=5, columns=dict(stated), ignore_fields=["volume"]).customers == 1
+
+
+def test_a_mapping_the_wrong_way_round_is_explained(tmp_path):
+    path = put(tmp_path, "x,y,kg\n0,0,0\n1,1,2\n")
+    with pytest.raises(InstanceError, match=r"; demand=kg reads the column 'kg' as 'demand'\)$"):
+        read(path, capacity=5, columns={"kg": "demand"})
+
+
+def test_tables_in_utf_16_are_refused_with_what_to_do(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n0,0\n1,1\n", encoding="utf-16")
+    with pytest.raises(InstanceError, match=r"a\.csv: is UTF-16 text: save it as UTF-8$"):
+        read(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize(

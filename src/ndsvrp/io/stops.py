@@ -155,13 +155,18 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
     if not isinstance(mapping, Mapping) or not all(isinstance(theirs, str) for theirs in mapping.values()):
         raise NdsError('columns must be a table of names, such as {"demand": "kg"}')
     own = {_plain(theirs): ours for ours, theirs in mapping.items()}
+    present = {_plain(word) for word in head}
     for ours, theirs in mapping.items():
         if ours not in COLUMNS:
-            raise InstanceError(f"no column '{ours}' (known: {', '.join(COLUMNS)})", field="columns")
-        if _plain(theirs) not in map(_plain, head):
+            what = f"no column '{ours}' (known: {', '.join(COLUMNS)}"
+            if theirs in COLUMNS and _plain(ours) in present:
+                what += f"; {theirs}={ours} reads the column '{ours}' as '{theirs}'"
+            raise InstanceError(f"{what})", field="columns")
+        if _plain(theirs) not in present:
             raise InstanceError(f"has no column {shown(theirs)}, which is to be '{ours}'", line=line)
     positions: dict[str, int] = {}
     unknown: list[str] = []
+    meant: dict[str, str] = {}  # ours by unknown ones that may be meant for them
     for position, word in enumerate(head):
         theirs = _plain(word)
         ours = own.get(theirs) or KNOWN_COLUMNS.get(theirs, theirs)
@@ -176,10 +181,10 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
             if limited and not LIMITING.isdisjoint(parts):
                 hint = f"--max-{limited} states it, --ignore-field {quote(theirs)} ignores it"
                 raise InstanceError(f"limits all routes ({hint})", field=shown(word), line=line)
-            if meant := next((column for part, column in MAY_MEAN.items() if part in parts), None):
-                hint = f"--column {quote(f'{meant}={theirs}')} reads it, --ignore-field {quote(theirs)} ignores it"
-                raise InstanceError(f"may be meant for '{meant}' ({hint})", field=shown(word), line=line)
-            unknown.append(shown(word))
+            if meaning := next((column for part, column in MAY_MEAN.items() if part in parts), None):
+                meant[word] = meaning
+            else:
+                unknown.append(shown(word))
             continue
         if ours in positions:
             first = head[positions[ours]]
@@ -188,11 +193,28 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
                 what += f" (--column {quote(f'{ours}={theirs}')} reads that one only)"
             raise InstanceError(what, field=ours, line=line)
         positions[ours] = position
+    if meant:
+        raise _may_be_meant(meant, line)
     _check(positions, line)
     if unknown:
         shown_names = ", ".join(unknown[:8]) + (", …" if len(unknown) > 8 else "")
         warn(f"{file}:{line}: columns ignored: {shown_names}")
     return positions
+
+
+def _may_be_meant(meant: Mapping[str, str], line: int) -> InstanceError:
+    """Return the error of unknown columns that may be meant for ours, with the options that read or ignore them."""
+    first: dict[str, str] = {}  # one for each of ours; two cannot be read as the same
+    for word, ours in meant.items():
+        first.setdefault(ours, _plain(word))
+    reads = [f"--column {quote(f'{ours}={theirs}')}" for ours, theirs in first.items()]
+    ignores = [f"--ignore-field {quote(_plain(word))}" for word, ours in meant.items() if first[ours] != _plain(word)]
+    if len(meant) == 1:
+        hint = f"{reads[0]} reads it, --ignore-field {quote(*first.values())} ignores it"
+    else:
+        hint = f"{' '.join(reads + ignores)} reads them, --ignore-field NAME ignores one"
+    columns = "', '".join(first)
+    return InstanceError(f"may be meant for '{columns}' ({hint})", field=", ".join(map(shown, meant)), line=line)
 
 
 def _check(positions: dict[str, int], line: int) -> None:
