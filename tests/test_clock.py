@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ndsvrp
-from ndsvrp.clock import clock, exact_clock, minutes
+from ndsvrp.clock import clock, clock_with_seconds, exact_clock, minutes
 from ndsvrp.errors import NdsError, NdsWarning
 from ndsvrp.schemas import schema_text
 from schema_check import faults
@@ -21,6 +21,9 @@ def test_text_and_numbers() -> None:
     assert [minutes(text) for text in ("8", "8:5", "08:60", "-1:00", "123:00", "٠٨:٣٠", "08:30 pm")] == [None] * 7
     assert [clock(time) for time in (510, 509.6, 0, 1445, -30, -0.2)] == [
         "08:30", "08:30", "00:00", "24:05", "-00:30", "00:00"
+    ]  # fmt: skip
+    assert [clock_with_seconds(time) for time in (510.25, 1445, -0.5, 599.995, -0.001)] == [
+        "08:30:15", "24:05:00", "-00:00:30", "10:00:00", "00:00:00"
     ]  # fmt: skip
     assert [exact_clock(time) for time in (510, 510.25, 510.123, -1)] == ["08:30", "08:30:15", None, None]
 
@@ -93,3 +96,20 @@ def test_the_report_shows_them(tmp_path: Path) -> None:
     assert '<td class="number">09:00</td><td class="number">09:15</td>' in page  # start and departure at the school
     assert "start 09:00, departure 09:15, slack " in page
     assert ">08:30</text>" in page  # of the axis
+
+
+def test_results_as_csv_have_clock_times(tmp_path: Path) -> None:
+    """Points in time, not how long a vehicle waits. JSON keeps numbers."""
+    (tmp_path / "stops.csv").write_text(TABLE)
+    problem = ndsvrp.read(tmp_path / "stops.csv")
+    result = ndsvrp.solve(problem, iterations=1, init=problem.solution([["school", "kiosk"]]), seed=1)
+    result.save(tmp_path / "a.csv")
+    rows = [line.split(",") for line in (tmp_path / "a.csv").read_text().splitlines()]
+    assert [row[3:4] + row[7:] for row in rows] == [
+        ["name", "arrival", "wait", "start", "departure", "slack"],
+        ["hub", "08:30:00", "0.0", "08:30:00", "08:30:00", "60.0"],
+        ["school", "09:00:00", "0.0", "09:00:00", "09:15:00", "60.0"],
+        ["kiosk", "09:16:00", "0.0", "09:16:00", "09:17:30", "194.5"],
+        ["hub", "09:48:30", "0.0", "09:48:30", "09:48:30", "431.5"],
+    ]
+    assert result.to_dict()["schedule"][0]["stops"][1]["start"] == 540

@@ -28,6 +28,12 @@ def clock(time: float) -> str:
     return f"{'-' if time < 0 and whole else ''}{whole // 60:02d}:{whole % 60:02d}"
 
 
+def clock_with_seconds(time: float) -> str:
+    """Return 08:30:15 for 510.25, rounded to seconds."""
+    whole = round(60 * abs(time))
+    return f"{'-' if time < 0 and whole else ''}{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
 def exact_clock(time: float) -> str | None:
     """Return a time as text that `minutes` reads as the same number; None if there is none."""
     hours, seconds = divmod(round(60 * time), 3600)
