@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import ndsvrp
-from ndsvrp.clock import clock, clock_with_seconds, exact_clock, minutes
+from ndsvrp.clock import clock, clock_with_seconds, exact_clock, minutes, span_text
 from ndsvrp.errors import NdsError, NdsWarning
 from ndsvrp.schemas import schema_text
 from schema_check import faults
@@ -25,6 +27,17 @@ def test_text_and_numbers() -> None:
     assert [clock_with_seconds(time) for time in (510.25, 1445, -0.5, 599.995, -0.001)] == [
         "08:30:15", "24:05:00", "-00:00:30", "10:00:00", "00:00:00"
     ]  # fmt: skip
+    by_clock: Any
+    plain: Any
+    by_clock, plain = (SimpleNamespace(clock_times=value) for value in (True, False))
+    assert [span_text(by_clock, time) for time in (90, 0, 59.6, 1500, -0.2)] == [
+        "1:30",
+        "0:00",
+        "1:00",
+        "25:00",
+        "0:00",
+    ]
+    assert span_text(plain, 90.25) == "90.25"
     assert [exact_clock(time) for time in (510, 510.25, 510.123, -1)] == ["08:30", "08:30:15", None, None]
 
 
@@ -91,10 +104,13 @@ def test_json_keeps_them(tmp_path: Path) -> None:
 
 def test_the_report_shows_them(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(TABLE)
-    page = ndsvrp.solve(ndsvrp.read(tmp_path / "a.csv"), iterations=5, device="cpu").to_html()
+    problem = ndsvrp.read(tmp_path / "a.csv")
+    init = problem.solution([["school", "kiosk"]])
+    page = ndsvrp.solve(problem, iterations=1, init=init, device="cpu").to_html()
+    assert '<td class="number">62</td><td class="number">1:18</td><td class="number">08:30</td>' in page  # 78.5 minutes
     assert "<td>09:00 to 10:00</td>" in page and "<td>08:00 to 12:30</td>" in page
     assert '<td class="number">09:00</td><td class="number">09:15</td>' in page  # start and departure at the school
-    assert "start 09:00, departure 09:15, slack " in page
+    assert "start 09:00, departure 09:15, slack 1:00" in page
     assert ">08:30</text>" in page  # of the axis
 
 

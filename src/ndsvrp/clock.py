@@ -46,6 +46,14 @@ def time_text(problem: Problem, time: float) -> str:
     return clock(time) if problem.clock_times else number(time)
 
 
+def span_text(problem: Problem, time: float) -> str:
+    """Return how long something takes, for people: 1:30 for 90 minutes if windows are clock times, else a number."""
+    if not problem.clock_times:
+        return number(time)
+    whole = round(abs(time))
+    return f"{'-' if time < 0 and whole else ''}{whole // 60}:{whole % 60:02d}"
+
+
 def compared_times(problem: Problem, one: float, other: float) -> tuple[str, str]:
     """Return two times of a problem as text that tells them apart: as clock times if their minutes do, else numbers."""
     if problem.clock_times and clock(one) != clock(other):

@@ -238,6 +238,26 @@ def test_page_says_what_customers_need() -> None:
     assert prizes == {"stop": "prize", "Berlin": "", "Hamburg": "required", "Munich & <b>": "12.5"}
 
 
+def labels_of(result: Any) -> list[str | None]:
+    (picture,) = (element for element in parsed(result.to_html()).iter() if element.get("id") == "map")
+    return [element.text for element in picture.iter() if element.tag.endswith("text")]
+
+
+def test_page_names_the_places_of_a_small_map() -> None:
+    """Up to forty customers that have names, long ones cut."""
+    assert labels_of(result_of(town(), (1, 2))) == ["Berlin", "Hamburg", "Munich & <b>", "Köln"]
+    line = [[i, 0] for i in range(42)]
+    for customers, shown in ((40, ["depot", "x" * 23 + "…", "c2"]), (41, [])):
+        names = ["depot", "x" * 30, *(f"c{i}" for i in range(2, customers + 1))]
+        problem = ndsvrp.Problem(
+            coordinates=line[: customers + 1], demand=[0] * (customers + 1), capacity=1, names=names
+        )
+        assert labels_of(result_of(problem, range(1, customers + 1)))[:3] == shown
+    assert (
+        labels_of(result_of(ndsvrp.Problem(coordinates=line[:3], demand=[0] * 3, capacity=1), (1, 2))) == []
+    )  # only numbers
+
+
 def test_page_has_the_colours_of_the_picture() -> None:
     problem = ndsvrp.generate("cvrp", 40, seed=1)[0]
     result = ndsvrp.solve(problem, **SHORT)

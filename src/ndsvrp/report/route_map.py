@@ -11,12 +11,14 @@ from ndsvrp.metric import Floats
 from ndsvrp.problem import Problem
 from ndsvrp.report.svg import shape, title
 from ndsvrp.text import amount, number
+from ndsvrp.webpage import html_text
 
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
 WIDTH, MARGIN = 900.0, 20.0
 TALLEST = 1.1  # height over width
+MOST_LABELS, LONGEST_LABEL = 40, 24  # more customers would cover each other
 
 
 def route_map(result: Result, colours: list[str]) -> str:
@@ -48,10 +50,23 @@ def route_map(result: Result, colours: list[str]) -> str:
         parts.append(shape("circle", text, cx=x, cy=y, r=size * 1.1, fill="white", stroke="#5a626b"))
     x, y = (points[0] - 6).tolist()
     parts.append(shape("rect", title(result.problem.name_of(0)), x=x, y=y, width=12, height=12, fill="#22262b"))
+    parts += _labels(result.problem, points)
     return shape(
         "svg", "".join(parts), id="map", viewBox=f"0 0 {WIDTH:.0f} {height:.0f}", role="img", fill="none",
         xmlns="http://www.w3.org/2000/svg",
     )  # fmt: skip
+
+
+def _labels(problem: Problem, points: Floats) -> list[str]:
+    """Return the names beside their places, on the side where the picture has more room."""
+    if problem.names is None or problem.customers > MOST_LABELS:
+        return []
+    labels = []
+    for name, (x, y) in zip(problem.names, points.tolist(), strict=True):
+        side = {"x": x + 10, "text_anchor": "start"} if x < WIDTH / 2 else {"x": x - 10, "text_anchor": "end"}
+        short = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+        labels.append(shape("text", html_text(short), y=y - 7, **side))
+    return labels
 
 
 def prize_text(problem: Problem, node: int) -> str:
