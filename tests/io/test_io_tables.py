@@ -692,3 +692,16 @@ def test_folders(tmp_path):
     with pytest.raises(InstanceError, match="is a directory, not a file"):
         (tmp_path / "d.vrp").mkdir()
         read(tmp_path / "d.vrp")
+
+
+@pytest.mark.parametrize(
+    "text", ["Name;X;Y\nhub;0;0\na;3,5;4\n", '{"depot": {"x": 0, "y": 0}, "customers": [{"x": 1, "y": 1}]}']
+)
+def test_any_text_may_be_called_txt(tmp_path, text):
+    assert read(put(tmp_path, text, "a.txt"), capacity=1).customers == 1
+
+
+@pytest.mark.parametrize("text", ["hello\n", "Dear reader, this is\nno instance\n", "VRP;of;ours\n1;2;3\n"])
+def test_other_text_is_refused_with_what_is_accepted(tmp_path, text):
+    path = put(tmp_path, text, "a.txt")
+    assert message(read, path) == f"{path}: is not an instance; accepted: {ACCEPTED}"

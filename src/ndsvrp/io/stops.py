@@ -49,6 +49,11 @@ MOST_ROWS = 200_000
 MOST_COLUMNS = 1000
 
 
+def is_column(word: str) -> bool:
+    """Return whether a cell of the first row is recognised."""
+    return _plain(word) in KNOWN_COLUMNS
+
+
 def read_stops(
     text: str, metric: Metric | None, name: str, file: str, additions: Additions, ignore: Iterable[str] = ()
 ) -> Problem:
