@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,11 @@ def test_something_else_than_a_problem() -> None:
     assert said(ndsvrp.check, [[1]], ndsvrp.Solution([])) == "check needs a Problem, got list (see ndsvrp.Problem)"
     assert said(ndsvrp.Solver, "a.vrp").startswith("a solver takes a Request, got str")
     assert said(ndsvrp.read, 3) == "a file is given by its path, got int"
+    for content in (b"x,y", {"customers": []}, io.StringIO("x,y")):
+        words = f"got {type(content).__name__} (ndsvrp.read_content(name, data) takes bytes)"
+        assert said(ndsvrp.read, content) == f"a file is given by its path, {words}"
+    assert said(ndsvrp.read_content, "a.csv", "x,y") == "read_content takes a name and bytes, got str (text.encode())"
+    assert said(ndsvrp.read_content, "a.json", {}) == "read_content takes a name and bytes, got dict"
 
 
 def test_something_else_than_a_path(problem: ndsvrp.Problem) -> None:
