@@ -181,10 +181,9 @@ def test_a_table_needs_a_capacity(tmp_path):
 def test_unknown_keywords(tmp_path):
     path = put(tmp_path, STOPS)
     known = "capacity, vehicles, max_distance, max_duration, distance, duration, columns"
-    assert message(read, path, kapacity=9) == f"read: unknown 'kapacity' (known: metric, index, ignore_fields, {known})"
-    assert (
-        message(read_set, path, kapacity=9) == f"read_set: unknown 'kapacity' (known: metric, ignore_fields, {known})"
-    )
+    for call, names in ((read, "metric, index, ignore_fields"), (read_set, "metric, ignore_fields")):
+        words = f"unknown 'kapacity' (did you mean capacity? known: {names}, {known})"
+        assert message(call, path, kapacity=9) == f"{call.__name__}: {words}"
 
 
 def test_tabs(tmp_path):
