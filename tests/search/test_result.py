@@ -244,18 +244,26 @@ def labels_of(result: Any) -> list[str | None]:
 
 
 def test_page_names_the_places_of_a_small_map() -> None:
-    """Up to forty customers that have names, long ones cut."""
+    """Up to forty customers that have names, long ones cut, none above another."""
     assert labels_of(result_of(town(), (1, 2))) == ["Berlin", "Hamburg", "Munich & <b>", "Köln"]
-    line = [[i, 0] for i in range(42)]
-    for customers, shown in ((40, ["depot", "x" * 23 + "…", "c2"]), (41, [])):
-        names = ["depot", "x" * 30, *(f"c{i}" for i in range(2, customers + 1))]
+    grid = [[i % 6, i // 6] for i in range(42)]
+    for customers, shown in ((40, 41), (41, 0)):
+        names = ["depot", *(f"c{i}" for i in range(1, customers + 1))]
         problem = ndsvrp.Problem(
-            coordinates=line[: customers + 1], demand=[0] * (customers + 1), capacity=1, names=names
+            coordinates=grid[: customers + 1], demand=[0] * (customers + 1), capacity=1, names=names
         )
-        assert labels_of(result_of(problem, range(1, customers + 1)))[:3] == shown
-    assert (
-        labels_of(result_of(ndsvrp.Problem(coordinates=line[:3], demand=[0] * 3, capacity=1), (1, 2))) == []
-    )  # only numbers
+        assert len(labels_of(result_of(problem, range(1, customers + 1)))) == shown
+    places, names = [[0, 0], [1, 0], [1, 0], [2, 0]], ["depot", "x" * 30, "y" * 24, "east"]
+    problem = ndsvrp.Problem(coordinates=places, demand=[0] * 4, capacity=1, names=names)
+    assert labels_of(result_of(problem, (1, 2, 3))) == [
+        "depot",
+        "x" * 23 + "…",
+        "y" * 24,
+        "east",
+    ]  # left and right of it
+    three = problem.replace(coordinates=[[0, 0], [1, 0], [1, 0], [1, 0]])
+    assert labels_of(result_of(three, (1, 2, 3)))[1:] == ["x" * 23 + "…"]  # right of it is the edge
+    assert labels_of(result_of(problem.replace(names=None), (1, 2, 3))) == []  # only numbers
 
 
 def test_page_has_the_colours_of_the_picture() -> None:

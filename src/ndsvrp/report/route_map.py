@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 WIDTH, MARGIN = 900.0, 20.0
 TALLEST = 1.1  # height over width
-MOST_LABELS, LONGEST_LABEL = 40, 24  # more customers would cover each other
+MOST_LABELS, LONGEST_LABEL = 40, 24  # customers, letters
+LETTER = 7.0  # width of a letter of a label
 
 
 def route_map(result: Result, colours: list[str]) -> str:
@@ -58,14 +59,24 @@ def route_map(result: Result, colours: list[str]) -> str:
 
 
 def _labels(problem: Problem, points: Floats) -> list[str]:
-    """Return the names beside their places, on the side where the picture has more room."""
+    """Return the names beside their places, first on the side with more room; without those that would cover others."""
     if problem.names is None or problem.customers > MOST_LABELS:
         return []
-    labels = []
+    labels, taken = [], np.column_stack([points - 5, points + 5])  # boxes: left, top, right, bottom
     for name, (x, y) in zip(problem.names, points.tolist(), strict=True):
-        side = {"x": x + 10, "text_anchor": "start"} if x < WIDTH / 2 else {"x": x - 10, "text_anchor": "end"}
         short = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
-        labels.append(shape("text", html_text(short), y=y - 7, **side))
+        right, left = ("start", x + 9, x + 9 + LETTER * len(short)), ("end", x - 9 - LETTER * len(short), x - 9)
+        for anchor, begin, end in (right, left) if x < WIDTH / 2 else (left, right):
+            box = np.array([begin, y - 18, end, y - 6])
+            if (
+                begin > 0
+                and end < WIDTH
+                and not ((taken[:, :2] < box[2:]) & (taken[:, 2:] > box[:2])).all(axis=1).any()
+            ):
+                at = begin if anchor == "start" else end
+                labels.append(shape("text", html_text(short), x=at, y=y - 7, text_anchor=anchor))
+                taken = np.vstack([taken, box])
+                break
     return labels
 
 
