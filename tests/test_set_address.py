@@ -32,7 +32,7 @@ def texts(folder: Path) -> dict[str, str]:
     return {name: (folder / name).read_text(encoding="utf-8") for name in NAMES}
 
 
-def relative_links(readme: str) -> list[str]:
+def relative_links(readme: str) -> list[tuple[str, str]]:
     return re.findall(r'\]\((?!https://|#)([^)]+)\)| src="(?!https://)([^"]+)"', readme)
 
 
@@ -102,6 +102,13 @@ def test_all_links_of_the_readme_are_absolute_once_there_is_an_address(tool: Any
     if stated is None:
         pytest.skip("the project has no public address")
     assert not relative_links(found["README.md"]), f"run tools/set_address.py {stated[1]}"
+
+
+def test_files_that_the_readme_links_exist(tool: Any) -> None:
+    """Also behind absolute links."""
+    links = [link or image for link, image in relative_links(tool.relative(texts(ROOT)["README.md"]))]
+    assert len(links) > 30
+    assert [link for link in links if not (ROOT / link.partition("#")[0]).exists()] == []
 
 
 def test_the_version_is_the_same_everywhere() -> None:
