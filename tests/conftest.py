@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -34,3 +38,11 @@ def _no_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.node.get_closest_marker("gpu") is None:
         monkeypatch.setattr("ndsvrp.engine.device.available", lambda: False)
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # for processes that a test starts
+
+
+@pytest.fixture
+def tool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script of `tools/` that the test file names as TOOL."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "tools")
+    monkeypatch.delitem(sys.modules, request.module.TOOL, raising=False)
+    return importlib.import_module(request.module.TOOL)

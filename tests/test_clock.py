@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import ndsvrp
-from ndsvrp.clock import clock, exact_clock, minutes
+from ndsvrp.clock import clock, clock_with_seconds, exact_clock, minutes, span_text
 from ndsvrp.errors import NdsError, NdsWarning
 from ndsvrp.schemas import schema_text
 from schema_check import faults
@@ -22,6 +24,20 @@ def test_text_and_numbers() -> None:
     assert [clock(time) for time in (510, 509.6, 0, 1445, -30, -0.2)] == [
         "08:30", "08:30", "00:00", "24:05", "-00:30", "00:00"
     ]  # fmt: skip
+    assert [clock_with_seconds(time) for time in (510.25, 1445, -0.5, 599.995, -0.001)] == [
+        "08:30:15", "24:05:00", "-00:00:30", "10:00:00", "00:00:00"
+    ]  # fmt: skip
+    by_clock: Any
+    plain: Any
+    by_clock, plain = (SimpleNamespace(clock_times=value) for value in (True, False))
+    assert [span_text(by_clock, time) for time in (90, 0, 59.6, 1500, -0.2)] == [
+        "1:30",
+        "0:00",
+        "1:00",
+        "25:00",
+        "0:00",
+    ]
+    assert span_text(plain, 90.25) == "90.25"
     assert [exact_clock(time) for time in (510, 510.25, 510.123, -1)] == ["08:30", "08:30:15", None, None]
 
 
@@ -88,8 +104,28 @@ def test_json_keeps_them(tmp_path: Path) -> None:
 
 def test_the_report_shows_them(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(TABLE)
-    page = ndsvrp.solve(ndsvrp.read(tmp_path / "a.csv"), iterations=5, device="cpu").to_html()
+    problem = ndsvrp.read(tmp_path / "a.csv")
+    init = problem.solution([["school", "kiosk"]])
+    page = ndsvrp.solve(problem, iterations=1, init=init, device="cpu").to_html()
+    assert '<td class="number">62</td><td class="number">1:18</td><td class="number">08:30</td>' in page  # 78.5 minutes
     assert "<td>09:00 to 10:00</td>" in page and "<td>08:00 to 12:30</td>" in page
     assert '<td class="number">09:00</td><td class="number">09:15</td>' in page  # start and departure at the school
-    assert "start 09:00, departure 09:15, slack " in page
+    assert "start 09:00, departure 09:15, slack 1:00" in page
     assert ">08:30</text>" in page  # of the axis
+
+
+def test_results_as_csv_have_clock_times(tmp_path: Path) -> None:
+    """Points in time, not how long a vehicle waits. JSON keeps numbers."""
+    (tmp_path / "stops.csv").write_text(TABLE)
+    problem = ndsvrp.read(tmp_path / "stops.csv")
+    result = ndsvrp.solve(problem, iterations=1, init=problem.solution([["school", "kiosk"]]), seed=1)
+    result.save(tmp_path / "a.csv")
+    rows = [line.split(",") for line in (tmp_path / "a.csv").read_text().splitlines()]
+    assert [row[3:4] + row[7:] for row in rows] == [
+        ["name", "arrival", "wait", "start", "departure", "slack"],
+        ["hub", "08:30:00", "0.0", "08:30:00", "08:30:00", "60.0"],
+        ["school", "09:00:00", "0.0", "09:00:00", "09:15:00", "60.0"],
+        ["kiosk", "09:16:00", "0.0", "09:16:00", "09:17:30", "194.5"],
+        ["hub", "09:48:30", "0.0", "09:48:30", "09:48:30", "431.5"],
+    ]
+    assert result.to_dict()["schedule"][0]["stops"][1]["start"] == 540

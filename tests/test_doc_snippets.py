@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+import ndsvrp
 from ndsvrp.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -50,6 +51,29 @@ def test_blocks_run(page: str, folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert run_page(page, folder, commands=False) >= 2
+
+
+@pytest.mark.slow
+def test_the_model_is_loaded_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_page("models", folder, commands=False)
+    assert "'name': 'all'" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_random_insertion_orders_of_a_policy() -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "configs/README.md").read_text(encoding="utf-8"), re.DOTALL)
+    block = re.sub(r"out/paper/[\w/-]+", "all", block).replace("iterations=1000", "iterations=1")
+    exec(compile(block, "configs/README.md", "exec"), {"ndsvrp": ndsvrp, "problem": ndsvrp.generate("cvrp", 20)[0]})
+
+
+def test_no_page_has_python_that_does_not_run() -> None:
+    """Those of the last line run in tests of what they show."""
+    folders = ("", "configs", "results", "tools", "docs", "docs/tutorials", "docs/experiments")
+    files = [page for folder in folders for page in (ROOT / folder).glob("*.md")]
+    pages = {str(page.relative_to(ROOT)) for page in files if "```python" in page.read_text(encoding="utf-8")}
+    here = {f"docs/{name}.md" for name in ("modelling", "results", "instances", "models", "getting-started")}
+    here |= {"configs/README.md", *(f"docs/tutorials/{name}.md" for name in TUTORIALS)}
+    assert pages - here == {"README.md", "docs/comparison.md", "docs/service.md", "docs/cluster.md"}
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ def test_a_prize_of_no_tick_does_not_excuse_a_customer_out_of_reach() -> None:
 def test_unknown_and_missing_keywords_are_named() -> None:
     known = "demand, capacity, coordinates, distance,"
     for keywords, words in (
-        ({"coords": [[0, 0]], "demand": [0]}, f"Problem: unknown 'coords' (known: {known}"),
+        ({"coords": [[0, 0]], "demand": [0]}, f"Problem: unknown 'coords' (coordinates takes it; known: {known}"),
         ({"demand": [0, 1]}, f"Problem: missing capacity (known: {known}"),
         ({}, f"Problem: missing demand and capacity (known: {known}"),
     ):

@@ -1,6 +1,6 @@
-"""Load test of `nds serve`: many clients and jobs, the service killed in the middle; then hostile clients.
+"""Load test of `nds serve`: many clients and jobs, the service killed in between; then hostile clients.
 
-Usage: python tools/load_service.py [--clients 100] [--jobs 1000] [--bad 10000] [--out FILE.jsonl] [--note TEXT]
+Usage: python tools/load_service.py [--clients 100] [--jobs 1000] [--kills 1] [--bad 10000] [--out FILE.jsonl]
 
 Prints and appends a row for each part. Exits with 1 if a job is lost, has two answers, or fails `check`, or if the
 service does not refuse what it must refuse.
@@ -189,7 +189,7 @@ class Run:
         return content
 
 
-async def jobs_part(folder: Path, clients: int, jobs: int, arrival: float) -> dict[str, Any]:
+async def jobs_part(folder: Path, clients: int, jobs: int, arrival: float, kills: int) -> dict[str, Any]:
     problem = ndsvrp.generate("cvrp", CUSTOMERS, seed=1)[0]
     ndsvrp.write_set(folder / "a.npz", [problem])
     service = Service(folder, "--workers", 2, "--threads", 1)
@@ -197,13 +197,16 @@ async def jobs_part(folder: Path, clients: int, jobs: int, arrival: float) -> di
     run = Run(service, (folder / "a.npz").read_bytes(), arrival)
     began = time.perf_counter()
     tasks = [asyncio.create_task(run.client(number, jobs // clients)) for number in range(clients)]
-    while len(run.answers) < jobs // 2:
-        await asyncio.sleep(0.05)
-        if any(task.done() and task.exception() for task in tasks):
-            break
-    peak, killed, cpu_seconds = service.mib("VmHWM"), len(run.answers), service.cpu_seconds()
-    service.kill()
-    service.start()
+    peak, killed, cpu_seconds = 0.0, list[int](), 0.0
+    for kill in range(1, kills + 1):
+        while len(run.answers) < jobs * kill // (kills + 1):
+            await asyncio.sleep(0.05)
+            if any(task.done() and task.exception() for task in tasks):
+                break
+        killed.append(len(run.answers))
+        peak, cpu_seconds = max(peak, service.mib("VmHWM")), cpu_seconds + service.cpu_seconds()
+        service.kill()
+        service.start()
     await asyncio.gather(*tasks)
     seconds = time.perf_counter() - began
     client, listed = Client(service.port), []
@@ -219,7 +222,8 @@ async def jobs_part(folder: Path, clients: int, jobs: int, arrival: float) -> di
     done = sum(job["state"] == "done" for job in stored)
     return {
         "part": "jobs", "clients": clients, "jobs": jobs, "customers": CUSTOMERS, "search_seconds": SEARCH,
-        "seconds": round(seconds, 1), "killed_after": killed, "retries": run.retries,
+        "seconds": round(seconds, 1), "killed_after": killed,
+        "retries": run.retries,
         "stored": len(stored), "done": done, "lost": jobs - len(run.answers), "checked": sum(listed),
         "two_answers": sum(len(digests) > 1 for digests in run.answers.values()),
         "started_again": sum(job["attempts"] > 1 for job in stored), "submit_p50_ms": _ms(times, 0.5),
@@ -331,12 +335,13 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--arrival", type=float, default=5.0, help="Seconds in which clients arrive; 0: at once.")
+    parser.add_argument("--kills", type=int, default=1, help="How often the service is killed and started again.")
     parser.add_argument("--bad", type=int, default=10_000)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--note", help="Appended to the rows, such as what else the machine did.")
     asked = parser.parse_args()
     ok = True
-    parts = [lambda folder: jobs_part(folder, asked.clients, asked.jobs, asked.arrival)]
+    parts = [lambda folder: jobs_part(folder, asked.clients, asked.jobs, asked.arrival, asked.kills)]
     if asked.bad:
         parts.append(lambda folder: hostile_part(folder, asked.bad))
     for part in parts:

@@ -2,7 +2,7 @@
 
 README.md, CHANGELOG.md and CONTRIBUTING.md are written once, with links as they are in the repository. On the site they
 are pages beside those of docs/, so links between the two are changed. The site has no pages of source files: links to
-them become plain text.
+them become plain text. Links of the README that tools/set_address.py made absolute are pages here, too.
 """
 
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from set_address import relative
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
@@ -30,6 +31,11 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     return LINK.sub(lambda match: _outside(match, above), markdown)
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Keep the theme from asking GitHub for the stars of repo_url: pages load nothing from elsewhere."""
+    return output.replace(' data-md-component="source"', "")
+
+
 def from_root(text: str) -> str:
     """Return a page from the root as a page of docs/."""
 
@@ -39,7 +45,7 @@ def from_root(text: str) -> str:
             return f"[{name}]({target.removeprefix('docs/')})"
         return match[0] if target.startswith(("https://", "#")) else _on_site(name, target)
 
-    return LINK.sub(change, text).replace('src="docs/', 'src="')
+    return LINK.sub(change, relative(text)).replace('src="docs/', 'src="')
 
 
 def _outside(match: re.Match[str], above: str) -> str:

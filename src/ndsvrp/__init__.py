@@ -22,7 +22,7 @@ from ndsvrp.errors import (
     NoSolutionError,
 )
 from ndsvrp.generate import generate
-from ndsvrp.io import read, read_set, read_solution, write, write_set, write_solution
+from ndsvrp.io import read, read_content, read_set, read_solution, write, write_set, write_solution
 from ndsvrp.metric import Metric
 from ndsvrp.model import Model
 from ndsvrp.problem import Problem
@@ -62,6 +62,6 @@ __all__ = [
     "CallbackError", "CheckpointError", "ClusterError", "EngineError", "InstanceError", "Metric", "MissingPackageError",
     "Model", "NdsError", "NoSolutionError", "Problem", "Progress", "Report", "Result", "Route", "RouteSchedule",
     "Ruin", "RuinRequest", "Settings", "Solution", "Solver", "StopTimes", "TracePoint", "View", "Violation", "check",
-    "generate", "models", "plot_trace", "read", "read_set", "read_solution", "solve", "solve_set", "write",
-    "write_set", "write_solution",
+    "generate", "models", "plot_trace", "read", "read_content", "read_set", "read_solution", "solve", "solve_set",
+    "write", "write_set", "write_solution",
 ]  # fmt: skip

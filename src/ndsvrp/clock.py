@@ -28,6 +28,12 @@ def clock(time: float) -> str:
     return f"{'-' if time < 0 and whole else ''}{whole // 60:02d}:{whole % 60:02d}"
 
 
+def clock_with_seconds(time: float) -> str:
+    """Return 08:30:15 for 510.25, rounded to seconds."""
+    whole = round(60 * abs(time))
+    return f"{'-' if time < 0 and whole else ''}{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
 def exact_clock(time: float) -> str | None:
     """Return a time as text that `minutes` reads as the same number; None if there is none."""
     hours, seconds = divmod(round(60 * time), 3600)
@@ -38,6 +44,14 @@ def exact_clock(time: float) -> str | None:
 def time_text(problem: Problem, time: float) -> str:
     """Return a time of a problem for people: 08:30 if its windows are clock times, else a number."""
     return clock(time) if problem.clock_times else number(time)
+
+
+def span_text(problem: Problem, time: float) -> str:
+    """Return how long something takes, for people: 1:30 for 90 minutes if windows are clock times, else a number."""
+    if not problem.clock_times:
+        return number(time)
+    whole = round(abs(time))
+    return f"{'-' if time < 0 and whole else ''}{whole // 60}:{whole % 60:02d}"
 
 
 def compared_times(problem: Problem, one: float, other: float) -> tuple[str, str]:

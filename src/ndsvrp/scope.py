@@ -1,6 +1,7 @@
 """What the program does not solve, by the words that files and calls use for it."""
 
 from collections.abc import Callable, Collection, Iterable
+from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
 from typing import Any, NoReturn, TypeVar
@@ -38,12 +39,24 @@ _HERE = {
     "unit_distance_cost": "not supported: costs of vehicles",
     "unit_duration_cost": "not supported: costs of vehicles",
     "round_func": "metric takes it",
+    **dict.fromkeys(("time_window", "time_windows"), "windows takes it, or window of a customer"),
+    **dict.fromkeys(("service_time", "service_times"), "service takes it"),
+    **dict.fromkeys(("coords", "locations"), "coordinates takes it"),
+    "latitude": "lat takes it",
+    "longitude": "lon takes it",
+    "distance_matrix": "distance takes it",
+    **dict.fromkeys(("time_matrix", "duration_matrix"), "duration takes it"),
+    **dict.fromkeys(("num_vehicles", "vehicle_count"), "vehicles takes it"),
+    "vehicle_capacity": "capacity takes it",
     **dict.fromkeys(("max_runtime", "time_limit", "timeout"), "time takes it, in seconds"),
     **dict.fromkeys(("max_iterations", "num_iterations"), "iterations takes it"),
     "initial_solution": "init takes it",
     "display": "callback gets the progress, and the logger 'ndsvrp'",
 }
-"""By the keywords of PyVRP and others that have another name here, or none."""
+"""By the keywords of PyVRP, OR-Tools and others that have another name here, or none."""
+
+
+CLOSE = 0.75  # similarity of two names, one of which may be mistyped
 
 
 def unsupported(name: str) -> str | None:
@@ -64,8 +77,10 @@ def keyword_hint(name: str, known: Collection[str]) -> str:
     """Return what to write in place of a keyword, to stand before the known ones; empty if that cannot be told."""
     other = next((other for other in (f"{name}s", name.removesuffix("s")) if other in known), None)
     hint = _HERE.get(name, "") if other is None else f"{other} takes it"
-    applies = hint.startswith("not supported") or any(word in known for word in hint.split())
-    return f"{hint}; " if applies else ""
+    if hint.startswith("not supported") or any(word in known for word in hint.split()):
+        return f"{hint}; "
+    close = [] if unsupported(name) else get_close_matches(name, known, 1, CLOSE)
+    return f"did you mean {close[0]}? " if close else ""
 
 
 def refuse_unnamed(call: str, values: tuple[Any, ...]) -> None:

@@ -1,7 +1,4 @@
-import importlib
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -14,14 +11,6 @@ from ndsvrp.problem import Problem
 def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes `fakes:NAME` a solver, here and in worker processes."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-
-
-@pytest.fixture
-def tool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script of `tools/` that the test file names as TOOL."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
-    monkeypatch.delitem(sys.modules, request.module.TOOL, raising=False)
-    return importlib.import_module(request.module.TOOL)
 
 
 @pytest.fixture

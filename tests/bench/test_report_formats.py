@@ -231,3 +231,27 @@ def test_report_as_markdown() -> None:
     assert [cell.strip() for cell in compared.strip("|").split("|")] == [
         "X", "60 s", "b", "a, 60 s", "2", "-1.50 ± 3.50", "1/0/1", "1.000",
     ]  # fmt: skip
+
+
+def test_a_table_of_every_instance() -> None:
+    """The mean of 100 and 103 is 1.5% above the best known cost; c refused p and found nothing on q."""
+    rows = [*ROWS, row("a", "p", 103.0, 100.0, seed=2, routes=5), row("c", "q"), row("c", "p", skipped="no windows")]
+    report = make_report(rows, with_instances=True)
+    table = report.tables[-1]
+    assert table.title == "Results per instance"
+    assert table.columns == (
+        "set", "instance", "customers", "best known", "limit", "solver", "seeds", "best", "mean", "gap, %", "seconds",
+        "routes",
+    )  # fmt: skip
+    assert [line[1:2] + line[3:4] + line[5:] for line in table.rows] == [
+        ("p", "100", "a", "2", "100", "101.5", "+1.50", "1.0", "4.5"),
+        ("p", "100", "b", "1", "102", "102", "+2.00", "1.0", "4.0"),
+        ("q", "200", "a", "1", "220", "220", "+10.00", "2.2", "4.0"),
+        ("q", "200", "b", "1", "209", "209", "+4.50", "2.1", "5.0"),
+        ("q", "200", "c", "1", "–", "–", "–", "–", "–"),
+    ]
+    figures = {(line[3], line[4]): line[5] for line in csv.reader(io.StringIO(report.text(".csv")))}
+    assert (figures["a", "p: cost"], figures["a", "p: best"], figures["b", "q: gap"]) == ("101.5", "100.0", "4.5")
+    single = make_report(ROWS, with_instances=True).tables[-1]
+    assert single.columns[5:8] == ("solver", "cost", "gap, %")
+    assert "Results per instance" not in make_report(ROWS).text()

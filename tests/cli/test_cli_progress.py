@@ -25,6 +25,9 @@ def test_line():
     assert line_of(progress(), shown, 1.0, "▇▁") == (
         "[1/2] iteration 10  3.0 s  5 s left  best 110  gap +10.00%  ▇▁  temperature 0.5  25k reconstructions/s"
     )
+    narrow = line_of(progress(), shown, 1.0, "▇▁", 80)  # whole words that fit
+    assert narrow == "[1/2] iteration 10  3.0 s  5 s left  best 110  gap +10.00%  ▇▁  temperature 0.5"
+    assert line_of(progress(), shown, width=5) == "[1/2] iteration 10"
     assert "  3 customers still unserved  " in line_of(progress(unserved=3), shown)
     assert "gap" not in line_of(progress(unserved=3), shown)
 

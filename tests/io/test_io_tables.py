@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -180,10 +181,9 @@ def test_a_table_needs_a_capacity(tmp_path):
 def test_unknown_keywords(tmp_path):
     path = put(tmp_path, STOPS)
     known = "capacity, vehicles, max_distance, max_duration, distance, duration, columns"
-    assert message(read, path, kapacity=9) == f"read: unknown 'kapacity' (known: metric, index, ignore_fields, {known})"
-    assert (
-        message(read_set, path, kapacity=9) == f"read_set: unknown 'kapacity' (known: metric, ignore_fields, {known})"
-    )
+    for call, names in ((read, "metric, index, ignore_fields"), (read_set, "metric, ignore_fields")):
+        words = f"unknown 'kapacity' (did you mean capacity? known: {names}, {known})"
+        assert message(call, path, kapacity=9) == f"{call.__name__}: {words}"
 
 
 def test_tabs(tmp_path):
@@ -210,6 +210,38 @@ def test_columns_that_may_be_meant_for_ours_are_refused(tmp_path, name, ours):
     hint = f"--column {ours}={plain} reads it, --ignore-field {plain} ignores it"
     assert str(refused.value) == f"{path}:1: '{name}': may be meant for '{ours}' ({hint})"
     assert read(path, ignore_fields=[name]).customers == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("x,y,qty,tw start,TW_End",
+         "'qty', 'tw start', 'TW_End': may be meant for 'demand', 'ready', 'due' (--column demand=qty "
+         "--column ready=tw_start --column due=tw_end reads them, --ignore-field NAME ignores one)"),
+        ("x,y,weight,volume,due",  # two that cannot be read as one column
+         "'weight', 'volume': may be meant for 'demand' (--column demand=weight --ignore-field volume reads them, "
+         "--ignore-field NAME ignores one)"),
+    ],
+)  # fmt: skip
+def test_all_columns_that_may_be_meant_for_ours_are_named_at_once(tmp_path, head, message):
+    path = put(tmp_path, f"{head}\n0,0,,,\n1,1,,2,3\n")
+    with pytest.raises(InstanceError) as refused:
+        read(path, capacity=5)
+    assert str(refused.value) == f"{path}:1: {message}"
+    stated = re.findall(r"--column (\w+)=(\w+)", message)
+    assert read(path, capacity=5, columns=dict(stated), ignore_fields=["volume"]).customers == 1
+
+
+def test_a_mapping_the_wrong_way_round_is_explained(tmp_path):
+    path = put(tmp_path, "x,y,kg\n0,0,0\n1,1,2\n")
+    with pytest.raises(InstanceError, match=r"; demand=kg reads the column 'kg' as 'demand'\)$"):
+        read(path, capacity=5, columns={"kg": "demand"})
+
+
+def test_tables_in_utf_16_are_refused_with_what_to_do(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n0,0\n1,1\n", encoding="utf-16")
+    with pytest.raises(InstanceError, match=r"a\.csv: is UTF-16 text: save it as UTF-8$"):
+        read(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize(
@@ -659,3 +691,16 @@ def test_folders(tmp_path):
     with pytest.raises(InstanceError, match="is a directory, not a file"):
         (tmp_path / "d.vrp").mkdir()
         read(tmp_path / "d.vrp")
+
+
+@pytest.mark.parametrize(
+    "text", ["Name;X;Y\nhub;0;0\na;3,5;4\n", '{"depot": {"x": 0, "y": 0}, "customers": [{"x": 1, "y": 1}]}']
+)
+def test_any_text_may_be_called_txt(tmp_path, text):
+    assert read(put(tmp_path, text, "a.txt"), capacity=1).customers == 1
+
+
+@pytest.mark.parametrize("text", ["hello\n", "Dear reader, this is\nno instance\n", "VRP;of;ours\n1;2;3\n"])
+def test_other_text_is_refused_with_what_is_accepted(tmp_path, text):
+    path = put(tmp_path, text, "a.txt")
+    assert message(read, path) == f"{path}: is not an instance; accepted: {ACCEPTED}"

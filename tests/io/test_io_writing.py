@@ -104,6 +104,13 @@ def test_json_that_is_no_result(tmp_path, text, message):
     assert str(caught.value) == f"{path}: {message}"
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.geojson", "a.HTML"])
+def test_other_forms_of_results_are_no_solutions(tmp_path, name):
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(InstanceError, match=r"is no solution; accepted: a \.sol file, or the JSON of one result$"):
+        read_solution(tmp_path / name)
+
+
 def test_solution_without_cost_and_with_remarks(tmp_path):
     path = tmp_path / "a.sol"
     path.write_text("Route #1: 3 7\nTime: 12.5\n")

@@ -238,6 +238,34 @@ def test_page_says_what_customers_need() -> None:
     assert prizes == {"stop": "prize", "Berlin": "", "Hamburg": "required", "Munich & <b>": "12.5"}
 
 
+def labels_of(result: Any) -> list[str | None]:
+    (picture,) = (element for element in parsed(result.to_html()).iter() if element.get("id") == "map")
+    return [element.text for element in picture.iter() if element.tag.endswith("text")]
+
+
+def test_page_names_the_places_of_a_small_map() -> None:
+    """Up to forty customers that have names, long ones cut, none above another."""
+    assert labels_of(result_of(town(), (1, 2))) == ["Berlin", "Hamburg", "Munich & <b>", "Köln"]
+    grid = [[i % 6, i // 6] for i in range(42)]
+    for customers, shown in ((40, 41), (41, 0)):
+        names = ["depot", *(f"c{i}" for i in range(1, customers + 1))]
+        problem = ndsvrp.Problem(
+            coordinates=grid[: customers + 1], demand=[0] * (customers + 1), capacity=1, names=names
+        )
+        assert len(labels_of(result_of(problem, range(1, customers + 1)))) == shown
+    places, names = [[0, 0], [1, 0], [1, 0], [2, 0]], ["depot", "x" * 30, "y" * 24, "east"]
+    problem = ndsvrp.Problem(coordinates=places, demand=[0] * 4, capacity=1, names=names)
+    assert labels_of(result_of(problem, (1, 2, 3))) == [
+        "depot",
+        "x" * 23 + "…",
+        "y" * 24,
+        "east",
+    ]  # left and right of it
+    three = problem.replace(coordinates=[[0, 0], [1, 0], [1, 0], [1, 0]])
+    assert labels_of(result_of(three, (1, 2, 3)))[1:] == ["x" * 23 + "…"]  # right of it is the edge
+    assert labels_of(result_of(problem.replace(names=None), (1, 2, 3))) == []  # only numbers
+
+
 def test_page_has_the_colours_of_the_picture() -> None:
     problem = ndsvrp.generate("cvrp", 40, seed=1)[0]
     result = ndsvrp.solve(problem, **SHORT)

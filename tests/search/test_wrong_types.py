@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,11 @@ def test_something_else_than_a_problem() -> None:
     assert said(ndsvrp.check, [[1]], ndsvrp.Solution([])) == "check needs a Problem, got list (see ndsvrp.Problem)"
     assert said(ndsvrp.Solver, "a.vrp").startswith("a solver takes a Request, got str")
     assert said(ndsvrp.read, 3) == "a file is given by its path, got int"
+    for content in (b"x,y", {"customers": []}, io.StringIO("x,y")):
+        words = f"got {type(content).__name__} (ndsvrp.read_content(name, data) takes bytes)"
+        assert said(ndsvrp.read, content) == f"a file is given by its path, {words}"
+    assert said(ndsvrp.read_content, "a.csv", "x,y") == "read_content takes a name and bytes, got str (text.encode())"
+    assert said(ndsvrp.read_content, "a.json", {}) == "read_content takes a name and bytes, got dict"
 
 
 def test_something_else_than_a_path(problem: ndsvrp.Problem) -> None:
@@ -89,7 +95,9 @@ def test_something_else_than_a_solution(problem: ndsvrp.Problem) -> None:
 def test_unknown_keywords(problem: ndsvrp.Problem) -> None:
     for call in (lambda **options: ndsvrp.solve(problem, **options), ndsvrp.Solver):
         message = said(call, tme=1)
-        assert message.startswith("unknown option 'tme' (known: solver, ruin, model, preset, device, threads, chains, ")
+        assert message.startswith(
+            "unknown option 'tme' (did you mean time? known: solver, ruin, model, preset, device, threads, chains, "
+        )
         assert message.endswith("; arguments of solve: time, iterations, patience, target, seed, init, callback, stop)")
     message = said(ndsvrp.solve, problem, max_runtime=5)
     assert message.startswith("unknown option 'max_runtime' (time takes it, in seconds; known: solver, ")
@@ -103,7 +111,25 @@ def test_unknown_keywords(problem: ndsvrp.Problem) -> None:
     start = ndsvrp.Solution([[1]])
     assert said(ndsvrp.solve_set, [problem], time=1, init=start) == "'init' is an argument of solve, not of this call"
     message = said(ndsvrp.Problem, demand=[0, 1], capcity=1, capacity=2)
-    assert message.startswith("Problem: unknown 'capcity' (known: demand, capacity, coordinates, distance, ")
+    assert message.startswith(
+        "Problem: unknown 'capcity' (did you mean capacity? known: demand, capacity, coordinates, distance, "
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("coords", "coordinates takes it; "), ("distance_matrix", "distance takes it; "),
+        ("time_matrix", "duration takes it; "), ("num_vehicles", "vehicles takes it; "),
+        ("vehicle_capacity", "capacity takes it; "), ("service_times", "service takes it; "),
+        ("time_windows", "windows takes it, or window of a customer; "),
+        ("vehicle_types", "not supported: vehicles that differ; "),  # not: did you mean vehicles?
+        ("coordinate", "coordinates takes it; "), ("max_dist", "did you mean max_distance? "), ("colour", ""),
+    ],
+)  # fmt: skip
+def test_names_of_other_programs_and_slips(name: str, hint: str) -> None:
+    message = said(ndsvrp.Problem, demand=[0, 1], capacity=1, **{name: 1})
+    assert message.startswith(f"Problem: unknown '{name}' ({hint}known: demand, capacity, ")
 
 
 def test_options_without_a_name(problem: ndsvrp.Problem) -> None:

@@ -138,7 +138,9 @@ def test_columns_and_clock_times(browser: Browser, tmp_path: Path) -> None:
     names = browser.run("[...document.querySelectorAll('#columns label')].map((label) => label.firstChild.textContent)")
     assert names == ["Ost; km ", "Nord ", "kg ", "von ", "bis ", "volume "]
     offered = browser.run("[...document.querySelector('#columns select').options].map((option) => option.value)")
-    assert offered == ["", "x", "y", "lat", "lon", "demand", "ready", "due", "prize"]  # name and service are there
+    assert offered == ["", "name", "x", "y", "lat", "lon", "demand", "ready", "due", "prize"]  # service is there
+    chosen = browser.run("[...document.querySelectorAll('#columns select')].map((select) => select.value)")
+    assert chosen == ["", "", "demand", "", "", ""]  # kg may mean the demand; two columns cannot
     choose = "document.querySelectorAll('#columns select')[{}].value = '{}'"
     for position, ours in enumerate(["x", "", "demand", "ready", "due"]):
         browser.run(choose.format(position, ours))

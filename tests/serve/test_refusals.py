@@ -100,7 +100,7 @@ def test_options(client, cvrp, options, status, error):
     "name, body, error",
     [
         ("a.vrp", b"", "a.vrp: is empty"),
-        ("a.vrp", b"\xff\xfe\x00", "a.vrp: is not a text file"),
+        ("a.vrp", b"\xff\xfeN\x00", "a.vrp: is UTF-16 text: save it as UTF-8"),
         ("a.vrp", b"NAME : a\nTYPE : CVRP\nDIMENSION : -3\n", "a.vrp:3: DIMENSION: "),
         ("../../etc/a.npz", b"PK\x03\x04", "a.npz: "),
         ("<script>.vrp", b"\0", "_script_.vrp: is not a text file"),

@@ -133,6 +133,9 @@ def report_command(
     pictures: Annotated[
         Path | None, option("FOLDER", "Also write curves, profiles and gaps against sizes, each as .pdf and .png.")
     ] = None,
+    per_instance: Annotated[
+        bool, typer.Option("--per-instance", help="Also a table of every instance: costs, gap to the best known cost.")
+    ] = False,
 ) -> None:
     """Report on rows: means, gaps, paired comparisons, the paper's main table; in HTML also curves and profiles."""
     from ndsvrp.bench.report import check_format, make_report
@@ -150,7 +153,7 @@ def report_command(
         if not (found := read_rows(file)):
             raise InstanceError("holds no complete row", file=str(file))
         rows += found
-    report = make_report(rows, baseline)
+    report = make_report(rows, baseline, with_instances=per_instance)
     if out is None:
         _print_lines(report.text())
     else:

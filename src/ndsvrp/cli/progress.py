@@ -82,6 +82,7 @@ class LiveLine(Watch):
         self._has_bars = console.encoding.lower().startswith("utf")
         self._latest: Progress | None = None
         self._received = time.perf_counter()
+        self._console = console
         self._live = Live(console=console, get_renderable=self._render, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> Self:
@@ -101,7 +102,7 @@ class LiveLine(Watch):
             text = f"{self._task.prefix}building start solutions  {since:.1f} s"
         else:
             curve = self._curve.draw(latest.seconds + since) if self._has_bars else ""
-            text = line_of(latest, self._task, since, curve)
+            text = line_of(latest, self._task, since, curve, self._console.width)
         return Text(text, no_wrap=True, overflow="ellipsis")
 
 
@@ -118,10 +119,10 @@ class PlainLines(Watch):
             say(line_of(progress, self._task), error=True)
 
 
-def line_of(progress: Progress, task: Shown, since: float = 0.0, curve: str = "") -> str:
+def line_of(progress: Progress, task: Shown, since: float = 0.0, curve: str = "", width: int | None = None) -> str:
     """Return one line: iteration, time, time left, best cost, its gap and curve, temperature, speed.
 
-    `since` seconds have passed after the progress.
+    `since` seconds have passed after the progress. The last words are left out where the line is wider than `width`.
     """
     words = [f"{task.prefix}iteration {progress.iteration:,}", f"{progress.seconds + since:.1f} s"]
     if (left := task.left(progress, since)) is not None:
@@ -135,7 +136,10 @@ def line_of(progress: Progress, task: Shown, since: float = 0.0, curve: str = ""
     words += [curve] if curve else []
     rate = progress.reconstructions / progress.seconds if progress.seconds > 0 else 0.0
     speed = f"{rate / 1000:,.0f}k" if rate >= 10_000 else f"{rate:,.0f}"
-    return "  ".join([*words, f"temperature {progress.temperature:.3g}", f"{speed} reconstructions/s"])
+    words += [f"temperature {progress.temperature:.3g}", f"{speed} reconstructions/s"]
+    while width is not None and len(words) > 1 and len("  ".join(words)) > width:
+        words.pop()
+    return "  ".join(words)
 
 
 def watch(console: Console, task: Shown, *, quiet: bool) -> Watch:

@@ -60,13 +60,15 @@ def read_text(path: PathLike, limit: int = MAX_BYTES, *, may_be_empty: bool = Fa
 
 def decode(path: PathLike, data: bytes, *, may_be_empty: bool = False) -> str:
     """Return the content of a file as text, with plain newlines."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InstanceError("is UTF-16 text: save it as UTF-8", file=str(path))
     if b"\0" in data:
         raise InstanceError("is not a text file", file=str(path))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        what = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
+        what = f"byte 0x{data[error.start]:02x} is not UTF-8 text: save the file as UTF-8"
         raise InstanceError(what, file=str(path), line=line) from None
     if not text.strip() and not may_be_empty:
         raise InstanceError("is empty", file=str(path))

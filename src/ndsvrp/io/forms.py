@@ -24,10 +24,11 @@ _START = 4096  # characters that tell
 
 def form_of(path: PathLike, data: bytes) -> str:
     """Return vrp, solomon, npz, csv or json. Raise for anything else, with what is accepted."""
+    from ndsvrp.io.stops import is_column  # here, because it needs matrices, which need this module
+
     known = ENDINGS.get(Path(path).suffix.lower())
-    if known == "solomon" and b"_SECTION" in data[:_START].upper():
-        return "vrp"
-    if known is not None:
+    is_any_text = known == "solomon" and not is_solomon(data[:_START].decode(errors="ignore"))  # .txt
+    if known is not None and not is_any_text:
         return known
     if data[:4] == b"PK\x03\x04":
         if Path(path).suffix.lower() in WORKBOOKS:
@@ -44,7 +45,8 @@ def form_of(path: PathLike, data: bytes) -> str:
     if _VRPLIB.search(text):
         return "vrp"
     first = text.partition("\n")[0]
-    if re.search(r"[,;\t]", first) and not first.endswith("."):
+    cells = re.split(r"[,;\t]", first)
+    if len(cells) > 1 and (any(is_column(cell) for cell in cells) if is_any_text else not first.endswith(".")):
         return "csv"
     raise InstanceError(f"is not an instance; accepted: {ACCEPTED}", file=str(path))
 

@@ -57,6 +57,9 @@ def read(
     files with a matrix (`.csv`, `.npy`).
     """
     _refuse_unknown("read", unknown)
+    if isinstance(path, bytes | dict) or hasattr(path, "read"):
+        kind = type(path).__name__
+        raise NdsError(f"a file is given by its path, got {kind} (ndsvrp.read_content(name, data) takes bytes)")
     additions = Additions(capacity, vehicles, max_distance, max_duration, distance, duration, columns or {})
     return _chosen(path, _instances(path, _metric(metric), _names(ignore_fields), additions), index)
 
@@ -70,10 +73,14 @@ def read_content(
     ignore_fields: Iterable[str] = (),
     **additions: Any,
 ) -> Problem:
-    """Read one instance from the content of a file; no file is opened. `name` tells the format, as its path would.
+    """Read one instance from the content of a file, such as the body of a request. No file is opened.
 
-    The other arguments are those of `read`.
+    `name` tells the format by its ending, as a path would, and stands in messages. The other arguments are those of
+    `read`; do not pass on `distance` and `duration` of a request, which name files.
     """
+    if not isinstance(data, bytes):
+        hint = " (text.encode())" if isinstance(data, str) else ""
+        raise NdsError(f"read_content takes a name and bytes, got {type(data).__name__}{hint}")
     _refuse_unknown("read_content", [word for word in additions if word not in STATED])
     check_content(name, data)
     return _chosen(name, _of_file(name, data, _metric(metric), _names(ignore_fields), Additions(**additions)), index)

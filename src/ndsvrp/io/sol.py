@@ -20,6 +20,7 @@ from ndsvrp.text import number as printed
 # Possessive quantifiers (*+) do not backtrack: a line takes linear time, whatever it holds.
 _ROUTE = re.compile(r"route\s*+#?+\s*+\d++\s*+:(.*)", re.IGNORECASE)
 _COST = re.compile(r"cost\b\s*+:?+\s*+(.*)", re.IGNORECASE)
+_OUTPUTS = (".csv", ".tsv", ".geojson", ".html", ".htm")  # other forms of results, which no start is read from
 _REMARK = re.compile(r"[A-Za-z]\w*+[:\s].*", re.ASCII)
 
 
@@ -29,6 +30,8 @@ def read_solution(path: PathLike) -> tuple[Solution, float | None]:
     `ndsvrp.check` says whether the solution fits a problem.
     """
     text, file = read_text(path), str(path)
+    if file.lower().endswith(_OUTPUTS):
+        raise InstanceError("is no solution; accepted: a .sol file, or the JSON of one result", file=file)
     if text.lstrip().startswith(("{", "[")):
         return _from_result(parse_json(text, file), file)
     routes: list[list[int]] = []

@@ -7,6 +7,7 @@ import io
 import math
 from typing import TYPE_CHECKING, Any
 
+from ndsvrp.clock import clock_with_seconds
 from ndsvrp.errors import NdsError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 DECIMALS = 9  # of times in CSV
 TIMES = ("arrival", "wait", "start", "departure", "slack")
+POINTS_IN_TIME = ("arrival", "start", "departure")
 
 
 def stop_rows(result: Result) -> list[dict[str, Any]]:
@@ -45,11 +47,16 @@ def to_dataframe(result: Result) -> Any:
 
 
 def to_csv(result: Result) -> bytes:
-    """Return the rows as CSV, without the rounding noise of times; an infinite slack is empty."""
+    """Return the rows as CSV, without the rounding noise of times; an infinite slack is empty.
+
+    If windows are clock times, so are points in time, to the second: the table is for people and spreadsheets.
+    """
     buffer = io.StringIO()
     table = csv.DictWriter(buffer, columns(result.problem), lineterminator="\n")
     table.writeheader()
     for row in stop_rows(result):
         times = {name: "" if row[name] == math.inf else round(row[name], DECIMALS) for name in TIMES}
+        if result.problem.clock_times:
+            times |= {name: clock_with_seconds(row[name]) for name in POINTS_IN_TIME}
         table.writerow({**row, **times})
     return buffer.getvalue().encode(errors="backslashreplace")

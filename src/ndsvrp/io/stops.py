@@ -49,6 +49,11 @@ MOST_ROWS = 200_000
 MOST_COLUMNS = 1000
 
 
+def is_column(word: str) -> bool:
+    """Return whether a cell of the first row is recognised."""
+    return _plain(word) in KNOWN_COLUMNS
+
+
 def read_stops(
     text: str, metric: Metric | None, name: str, file: str, additions: Additions, ignore: Iterable[str] = ()
 ) -> Problem:
@@ -156,14 +161,18 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
     own = {_plain(theirs): ours for ours, theirs in mapping.items()}
     positions: dict[str, int] = {}
     unknown: list[str] = []
+    meant: dict[str, str] = {}  # ours by unknown ones that may be meant for them
     for position, word in enumerate(head):
         theirs = _plain(word)
         ours = own.get(theirs) or KNOWN_COLUMNS.get(theirs, theirs)
         if theirs in ignored or (ours in mapping and theirs not in own):
             continue
         if ours not in COLUMNS:
-            _refuse_meaningful(word, line)
-            unknown.append(shown(word))
+            _refuse_constraint(word, line)
+            if meaning := next((column for part, column in MAY_MEAN.items() if part in theirs.split("_")), None):
+                meant[word] = meaning
+            else:
+                unknown.append(shown(word))
             continue
         if ours in positions:
             first = head[positions[ours]]
@@ -172,6 +181,8 @@ def _positions(head: list[str], mapping: Mapping[str, str], ignored: set[str], f
                 what += f" (--column {quote(f'{ours}={theirs}')} reads that one only)"
             raise InstanceError(what, field=ours, line=line)
         positions[ours] = position
+    if meant:
+        raise _may_be_meant(meant, line)
     _check(positions, line)
     if unknown:
         shown_names = ", ".join(unknown[:8]) + (", …" if len(unknown) > 8 else "")
@@ -183,15 +194,19 @@ def _check_mapping(mapping: Mapping[str, str], head: list[str], line: int) -> No
     """Raise unless a mapping leads from columns that we know to columns that the table has."""
     if not isinstance(mapping, Mapping) or not all(isinstance(theirs, str) for theirs in mapping.values()):
         raise NdsError('columns must be a table of names, such as {"demand": "kg"}')
+    present = {_plain(word) for word in head}
     for ours, theirs in mapping.items():
         if ours not in COLUMNS:
-            raise InstanceError(f"no column '{ours}' (known: {', '.join(COLUMNS)})", field="columns")
-        if _plain(theirs) not in map(_plain, head):
+            what = f"no column '{ours}' (known: {', '.join(COLUMNS)}"
+            if theirs in COLUMNS and _plain(ours) in present:
+                what += f"; {theirs}={ours} reads the column '{ours}' as '{theirs}'"
+            raise InstanceError(f"{what})", field="columns")
+        if _plain(theirs) not in present:
             raise InstanceError(f"has no column {shown(theirs)}, which is to be '{ours}'", line=line)
 
 
-def _refuse_meaningful(word: str, line: int) -> None:
-    """Raise for an unknown column whose name says that it may state a constraint, or one of our columns."""
+def _refuse_constraint(word: str, line: int) -> None:
+    """Raise for an unknown column whose name says that it states a constraint."""
     theirs = _plain(word)
     if meaning := unsupported(theirs):
         hint = f"--ignore-field {quote(theirs)} ignores it"
@@ -201,9 +216,21 @@ def _refuse_meaningful(word: str, line: int) -> None:
     if limited and not LIMITING.isdisjoint(parts):
         hint = f"--max-{limited} states it, --ignore-field {quote(theirs)} ignores it"
         raise InstanceError(f"limits all routes ({hint})", field=shown(word), line=line)
-    if meant := next((column for part, column in MAY_MEAN.items() if part in parts), None):
-        hint = f"--column {quote(f'{meant}={theirs}')} reads it, --ignore-field {quote(theirs)} ignores it"
-        raise InstanceError(f"may be meant for '{meant}' ({hint})", field=shown(word), line=line)
+
+
+def _may_be_meant(meant: Mapping[str, str], line: int) -> InstanceError:
+    """Return the error of unknown columns that may be meant for ours, with the options that read or ignore them."""
+    first: dict[str, str] = {}  # one for each of ours; two cannot be read as the same
+    for word, ours in meant.items():
+        first.setdefault(ours, _plain(word))
+    reads = [f"--column {quote(f'{ours}={theirs}')}" for ours, theirs in first.items()]
+    ignores = [f"--ignore-field {quote(_plain(word))}" for word, ours in meant.items() if first[ours] != _plain(word)]
+    if len(meant) == 1:
+        hint = f"{reads[0]} reads it, --ignore-field {quote(*first.values())} ignores it"
+    else:
+        hint = f"{' '.join(reads + ignores)} reads them, --ignore-field NAME ignores one"
+    columns = "', '".join(first)
+    return InstanceError(f"may be meant for '{columns}' ({hint})", field=", ".join(map(shown, meant)), line=line)
 
 
 def _check(positions: dict[str, int], line: int) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ndsvrp.clock import time_text
+from ndsvrp.clock import span_text, time_text
 from ndsvrp.problem import Problem
 from ndsvrp.report.svg import shape, title
 from ndsvrp.schedule import RouteSchedule, StopTimes
-from ndsvrp.text import number
 
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
@@ -79,7 +78,7 @@ def _bars(problem: Problem, axis: Axis, route: RouteSchedule, y: float, colour: 
         way = f"{before.name} to {stop.name}: {begin} to {end}"
         parts.append(axis.bar(before.departure, stop.arrival, y + 5, 2, way, fill=TRAVEL))
         if stop.wait > 0:
-            text = f"{stop.name}: waits {number(stop.wait)}"
+            text = f"{stop.name}: waits {span_text(problem, stop.wait)}"
             parts.append(axis.bar(stop.arrival, stop.start, y + 2, 8, text, fill=WAIT, opacity=0.7))
         if stop is not route.stops[-1]:
             parts.append(axis.bar(stop.start, stop.departure, y, 12, times_of(problem, stop), fill=colour))
@@ -93,7 +92,7 @@ def strip(problem: Problem, axis: Axis, stop: StopTimes, colour: str) -> str:
     text = f"window {time_text(problem, ready)} to {time_text(problem, due)}"
     parts = axis.bar(ready, due, 2, 10, text, fill="#dfe5ea")
     if stop.wait > 0:
-        parts += axis.bar(stop.arrival, stop.start, 4, 6, f"waits {number(stop.wait)}", fill=WAIT)
+        parts += axis.bar(stop.arrival, stop.start, 4, 6, f"waits {span_text(problem, stop.wait)}", fill=WAIT)
     parts += axis.bar(stop.start, stop.departure, 1, 12, times_of(problem, stop), fill=colour)
     view = f"0 0 {STRIP:.0f} {STRIP_HEIGHT:.0f}"
     return shape("svg", parts, viewBox=view, class_="strip", xmlns="http://www.w3.org/2000/svg")
@@ -101,6 +100,6 @@ def strip(problem: Problem, axis: Axis, stop: StopTimes, colour: str) -> str:
 
 def times_of(problem: Problem, stop: StopTimes) -> str:
     """Return a stop in words."""
-    slack = f", slack {number(stop.slack)}" if math.isfinite(stop.slack) else ""
+    slack = f", slack {span_text(problem, stop.slack)}" if math.isfinite(stop.slack) else ""
     start, departure = time_text(problem, stop.start), time_text(problem, stop.departure)
     return f"{stop.name}: start {start}, departure {departure}{slack}"

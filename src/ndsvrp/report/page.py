@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ndsvrp.best_known import BestKnown, best_known
-from ndsvrp.clock import time_text
+from ndsvrp.clock import span_text, time_text
 from ndsvrp.metric import Floats
 from ndsvrp.plot import plot_trace
 from ndsvrp.plot.routes import route_colours
@@ -22,13 +22,17 @@ from ndsvrp.variants import variant_of
 from ndsvrp.webpage import html_text, page
 
 if TYPE_CHECKING:
+    from ndsvrp.problem import Problem
     from ndsvrp.search.result import Result
 
 TEXTS = ("route", "customers", "stop", "window", "times")  # columns that do not hold numbers
+SPANS = ("duration",)  # figures of routes that say how long something takes
 NAMES = 20  # of unserved customers
 MOST_STRIPS = 2000  # stops with a picture of their window
 STYLE = """
 #map { box-sizing: border-box; width: 100%; max-height: 85vh; background: #fbfcfd; border: 1px solid #e3e7eb; }
+#map text { font-size: 13px; fill: #22262b; pointer-events: none; }
+#map text { paint-order: stroke; stroke: #fbfcfd; stroke-width: 3px; }
 .gantt { width: 100%; min-width: 700px; } .gantt text { font-size: 11px; fill: #5a626b; }
 .strip { width: 300px; height: 14px; vertical-align: middle; }
 .route { transition: opacity 0.15s; } .dimmed .route:not(.chosen) { opacity: 0.12; }
@@ -115,10 +119,10 @@ def _routes(result: Result, colours: list[str]) -> str:
     rows = []
     for route, swatch in zip(result.schedule, colours, strict=True):
         first, last = route.stops[0], route.stops[-1]
-        figures = [route.figures[name] for name in names]
+        figures = [_span(problem, value) if name in SPANS else _number(value) for name, value in route.figures.items()]
         times = [time_text(problem, time) for time in (first.departure, last.arrival)]
         cells = [f'<td><span class="swatch" style="background: {swatch}"></span>{route.number}</td>']
-        cells += [_number(len(route.names)), *map(_number, figures), *map(_cell, times)]
+        cells += [_number(len(route.names)), *figures, *map(_cell, times)]
         cells.append(f'<td class="names">{html_text(", ".join(route.names))}</td>')
         rows.append(f'<tr data-route="{route.number}">{"".join(cells)}</tr>\n')
     return _table(head, rows)
@@ -148,7 +152,7 @@ def _stop_table(result: Result, route: RouteSchedule, swatch: str, axis: Axis | 
         cells = [f"<td>{html_text(stop.name)}</td>", _number(float(problem.demand[stop.node]))]
         if prize is not None:
             cells.append(_cell(prize_text(problem, stop.node)))
-        cells += [arrival, _number(stop.wait), start, departure, _number(stop.slack)]
+        cells += [arrival, _span(problem, stop.wait), start, departure, _span(problem, stop.slack)]
         if windows is not None:
             ready, due = windows[stop.node].tolist()
             cells.append(f"<td>{time_text(problem, ready)} to {time_text(problem, due)}</td>")
@@ -163,6 +167,10 @@ def _table(head: list[str], rows: list[str]) -> str:
     cells = "".join(f"<th{kind}>{html_text(name)}</th>" for name, kind in zip(head, kinds, strict=True))
     body = f"<thead><tr>{cells}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>"
     return f'<div class="scroll"><table>\n{body}</table></div>\n'
+
+
+def _span(problem: Problem, time: float) -> str:
+    return _cell(span_text(problem, time) if math.isfinite(time) else "any")
 
 
 def _number(value: float) -> str:

@@ -11,12 +11,15 @@ from ndsvrp.metric import Floats
 from ndsvrp.problem import Problem
 from ndsvrp.report.svg import shape, title
 from ndsvrp.text import amount, number
+from ndsvrp.webpage import html_text
 
 if TYPE_CHECKING:
     from ndsvrp.search.result import Result
 
 WIDTH, MARGIN = 900.0, 20.0
 TALLEST = 1.1  # height over width
+MOST_LABELS, LONGEST_LABEL = 40, 24  # customers, letters
+LETTER = 7.0  # width of a letter of a label
 
 
 def route_map(result: Result, colours: list[str]) -> str:
@@ -48,10 +51,33 @@ def route_map(result: Result, colours: list[str]) -> str:
         parts.append(shape("circle", text, cx=x, cy=y, r=size * 1.1, fill="white", stroke="#5a626b"))
     x, y = (points[0] - 6).tolist()
     parts.append(shape("rect", title(result.problem.name_of(0)), x=x, y=y, width=12, height=12, fill="#22262b"))
+    parts += _labels(result.problem, points)
     return shape(
         "svg", "".join(parts), id="map", viewBox=f"0 0 {WIDTH:.0f} {height:.0f}", role="img", fill="none",
         xmlns="http://www.w3.org/2000/svg",
     )  # fmt: skip
+
+
+def _labels(problem: Problem, points: Floats) -> list[str]:
+    """Return the names beside their places, first on the side with more room; without those that would cover others."""
+    if problem.names is None or problem.customers > MOST_LABELS:
+        return []
+    labels, taken = [], np.column_stack([points - 5, points + 5])  # boxes: left, top, right, bottom
+    for name, (x, y) in zip(problem.names, points.tolist(), strict=True):
+        short = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+        right, left = ("start", x + 9, x + 9 + LETTER * len(short)), ("end", x - 9 - LETTER * len(short), x - 9)
+        for anchor, begin, end in (right, left) if x < WIDTH / 2 else (left, right):
+            box = np.array([begin, y - 18, end, y - 6])
+            if (
+                begin > 0
+                and end < WIDTH
+                and not ((taken[:, :2] < box[2:]) & (taken[:, 2:] > box[:2])).all(axis=1).any()
+            ):
+                at = begin if anchor == "start" else end
+                labels.append(shape("text", html_text(short), x=at, y=y - 7, text_anchor=anchor))
+                taken = np.vstack([taken, box])
+                break
+    return labels
 
 
 def prize_text(problem: Problem, node: int) -> str:

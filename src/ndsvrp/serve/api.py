@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from ndsvrp import __version__
-from ndsvrp.io.stops import KNOWN_COLUMNS
+from ndsvrp.io.stops import KNOWN_COLUMNS, MAY_MEAN
 from ndsvrp.serve.access import REPORT_POLICY, Access
 from ndsvrp.serve.jobs import ENDED, ErrorMessage, Job
 from ndsvrp.serve.outputs import FORMS
@@ -38,6 +38,7 @@ class Limits(BaseModel):
     workers: int
     forms: list[str]
     columns: dict[str, str]  #: of tables of stops: our name of each column, by the names that are recognised
+    column_words: dict[str, str]  #: what other columns may mean, by words in their names; the first one counts
 
 
 async def _service(request: Request) -> Service:  # async: others are called in threads
@@ -63,7 +64,7 @@ async def limits(service: Serving) -> Limits:
     return Limits(
         version=__version__, accepts=service.accepts, customers=config.max_customers, seconds=config.max_seconds,
         bytes=config.max_bytes, queue=config.max_queue, workers=config.processes, forms=list(FORMS),
-        columns=KNOWN_COLUMNS,
+        columns=KNOWN_COLUMNS, column_words=MAY_MEAN,
     )  # fmt: skip
 
 

@@ -14,7 +14,15 @@ from ndsvrp.bench.report.curves import Curve, Integral, Profile, SizeLine, curve
 from ndsvrp.bench.report.formats import to_csv, to_html, to_latex, to_markdown
 from ndsvrp.bench.report.published import Entry, main_table
 from ndsvrp.bench.report.series import Results, sort_rows
-from ndsvrp.bench.report.summaries import Comparison, Line, compare, summarise, without_baseline
+from ndsvrp.bench.report.summaries import (
+    Comparison,
+    InstanceLine,
+    Line,
+    compare,
+    per_instance,
+    summarise,
+    without_baseline,
+)
 from ndsvrp.bench.rows import Row
 from ndsvrp.errors import NdsError
 
@@ -39,6 +47,7 @@ class Report:
     integrals: list[Integral]
     curves: list[Curve]
     sizes: list[SizeLine]
+    instances: list[InstanceLine]  #: none, unless they were asked for
 
     @property
     def tables(self) -> list[tables.Table]:
@@ -48,6 +57,7 @@ class Report:
         made += [tables.main_table(self.entries)] if self.entries else []
         made += [tables.shares(self.profiles)] if self.profiles else []
         made += [tables.primal_integrals(self.integrals)] if self.integrals else []
+        made += [tables.per_instance(self.instances)] if self.instances else []
         return made
 
     def text(self, suffix: str = ".md") -> str:
@@ -86,9 +96,14 @@ class Report:
             where = {"set": profile.set, "budget": profile.budget, "solver": profile.solver}
             yield "share within", where | {"instances": len(profile.gaps)} | shares
         yield from (("primal integral", asdict(integral)) for integral in self.integrals)
+        for line in self.instances:
+            figures = asdict(line)
+            where = {name: figures.pop(name) for name in ("set", "budget", "solver", "instance")}
+            name = where.pop("instance")
+            yield "per instance", where | {f"{name}: {figure}": value for figure, value in figures.items()}
 
 
-def make_report(rows: Sequence[Row], baseline: str | None = None) -> Report:
+def make_report(rows: Sequence[Row], baseline: str | None = None, *, with_instances: bool = False) -> Report:
     """Compute all figures. Without a baseline, the first solver of each set is the baseline there."""
     results = sort_rows(rows)
     return Report(
@@ -96,6 +111,7 @@ def make_report(rows: Sequence[Row], baseline: str | None = None) -> Report:
         without_baseline=without_baseline(results, baseline),
         entries=main_table(results, baseline), profiles=profiles(results),
         integrals=integrals(results), curves=curves(results), sizes=size_lines(results),
+        instances=per_instance(results) if with_instances else [],
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ndsvrp.bench.report.series import Results, Series, hardware_of, mean_of
+from ndsvrp.bench.report.series import Instance, Results, Series, hardware_of, mean_of
 from ndsvrp.bench.report.statistics import gap, is_tie, mean, standard_error, wilcoxon
 from ndsvrp.bench.rows import Row
 from ndsvrp.errors import InstanceError
@@ -59,6 +59,51 @@ def _line(series: Series) -> Line:
 def _gap_to_best_known(row: Row) -> float | None:
     known = row.get("best_known")
     return None if known is None else gap(row["cost"], known)
+
+
+@dataclass(frozen=True)
+class InstanceLine:
+    """The runs of one series on one instance."""
+
+    set: str
+    budget: float
+    solver: str
+    instance: str
+    customers: int
+    best_known: float | None
+    seeds: int
+    best: float | None  #: the lowest cost over seeds; None if no run found a feasible solution
+    cost: float | None  #: mean over seeds with a feasible solution
+    gap: float | None  #: of this mean to the best known cost, in percent
+    seconds: float | None  #: mean
+    routes: float | None  #: mean
+    iterations: int | None = None  #: the limit that ended the runs, if it was not the time
+
+
+def per_instance(results: Results) -> list[InstanceLine]:
+    """Return a line per instance and series that tried it: those of an instance together, instances as in the rows."""
+    found = []
+    for every in results.sets.values():
+        for instance in dict.fromkeys(instance for each in every for instance in each.rows):
+            rows = [(each, list(each.rows[instance].values())) for each in every if instance in each.rows]
+            stated = (row.get("best_known") for _, runs in rows for row in runs)
+            known = next((value for value in stated if value is not None), None)
+            tried = [each for each, runs in rows if not all("skipped" in row for row in runs)]
+            found += [_instance_line(each, instance, known) for each in tried]
+    return found
+
+
+def _instance_line(series: Series, instance: Instance, known: float | None) -> InstanceLine:
+    runs, solved = list(series.rows[instance].values()), list(series.solved.get(instance, {}).values())
+    cost = series.costs.get(instance)
+    return InstanceLine(
+        set=series.set, budget=series.budget, solver=series.solver, instance=instance[0],
+        customers=runs[0]["customers"], best_known=known, seeds=len(runs),
+        best=min((row["cost"] for row in solved), default=None), cost=cost,
+        gap=None if known is None or cost is None else gap(cost, known),
+        seconds=mean([row["seconds"] for row in solved]), routes=mean([row["routes"] for row in solved]),
+        iterations=series.iterations,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

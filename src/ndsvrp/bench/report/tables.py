@@ -8,8 +8,8 @@ from ndsvrp.bench.report.curves import Integral, Profile
 from ndsvrp.bench.report.published import INSTANCES, SECONDS, Entry
 from ndsvrp.bench.report.series import Results, limit_text
 from ndsvrp.bench.report.statistics import EXACT, WORST_GAP
-from ndsvrp.bench.report.summaries import Comparison, Line
-from ndsvrp.text import amount
+from ndsvrp.bench.report.summaries import Comparison, InstanceLine, Line
+from ndsvrp.text import amount, number
 
 Record = TypeVar("Record")
 EMPTY = "–"
@@ -63,6 +63,26 @@ def overview(lines: Sequence[Line], results: Results) -> Table:
         ("routes", True, lambda line: _text(line.routes, ".1f")),
     ]
     return _table(RESULTS, columns, lines, _overview_notes(lines, results))
+
+
+def per_instance(lines: Sequence[InstanceLine]) -> Table:
+    """Return the costs of every instance."""
+    several = any(line.seeds > 1 for line in lines)
+    columns: list[tuple[str, bool, Callable[[InstanceLine], str]]] = [
+        WHERE[0],
+        ("instance", False, lambda line: line.instance),
+        ("customers", True, lambda line: f"{line.customers:,}"),
+        ("best known", True, lambda line: _exact(line.best_known)),
+        *WHERE[1:],
+        ("seeds", True, lambda line: str(line.seeds) if several else EMPTY),
+        ("best", True, lambda line: _exact(line.best) if several else EMPTY),
+        ("mean" if several else "cost", True, lambda line: _exact(line.cost)),
+        ("gap, %", True, lambda line: _text(line.gap, "+.2f")),
+        ("seconds", True, lambda line: _text(line.seconds, ".1f")),
+        ("routes", True, lambda line: _text(line.routes, ".1f" if several else ".0f")),
+    ]
+    notes = ["The gap is that of the mean over seeds to the best known cost"] if several else []
+    return _table("Results per instance", columns, lines, notes)
 
 
 def _gap_of(line: Line) -> str:
@@ -206,6 +226,10 @@ def _table(
 
 def _text(value: float | None, form: str) -> str:
     return EMPTY if value is None else f"{value:{form}}"
+
+
+def _exact(value: float | None) -> str:
+    return EMPTY if value is None else number(value)
 
 
 def _cost(value: float | None) -> str:

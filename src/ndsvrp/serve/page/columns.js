@@ -25,9 +25,10 @@ function plain(name) {
 }
 
 export class ColumnChoice {
-  /** `known`: our names of columns, by the names that are recognised. `send` is called with a file, its columns, and those not used. */
-  constructor(field, known, send) {
-    Object.assign(this, { field, known, send, file: null, choices: [] });
+  /** `known`: our names of columns, by the names that are recognised; `words`: by words in other names, which they may mean.
+   * `send` is called with a file, its columns, and those not used. */
+  constructor(field, known, words, send) {
+    Object.assign(this, { field, known, words, send, file: null, choices: [] });
     const part = (id) => field.querySelector(`#${id}`);
     Object.assign(this, { title: part("columns-file"), list: part("columns-list") });
     part("columns-send").addEventListener("click", async () => {
@@ -48,10 +49,16 @@ export class ColumnChoice {
     const unknown = names.filter((name) => !(plain(name) in this.known));
     if (!unknown.length) return false;
     const taken = new Set(names.map((name) => this.known[plain(name)]));
+    if (!names.some((name) => plain(name) === "name")) taken.delete("name"); // an id may stand in for a better one
     const free = [...new Set(Object.values(this.known))].filter((ours) => !taken.has(ours));
+    const guessed = new Set();
     this.choices = unknown.map((name) => {
       const options = ["", ...free].map((ours) => element("option", { value: ours, textContent: ours || "not used" }));
-      return { name, select: element("select", { title: `Column ${name}` }, ...options) };
+      const select = element("select", { title: `Column ${name}` }, ...options);
+      const guess = this.meaning(name);
+      if (free.includes(guess) && !guessed.has(guess)) select.value = guess;
+      guessed.add(guess);
+      return { name, select };
     });
     this.list.replaceChildren(...this.choices.map(({ name, select }) => element("label", {}, `${name} `, select)));
     this.title.textContent = file.name;
@@ -59,6 +66,12 @@ export class ColumnChoice {
     this.field.hidden = false;
     await new Promise((resolve) => (this.answered = resolve));
     return true;
+  }
+
+  /** Return which of our columns a name may mean: a window that is not used by mistake would give routes that are too late. */
+  meaning(name) {
+    const parts = plain(name).split("_");
+    return this.words[Object.keys(this.words).find((word) => parts.includes(word))];
   }
 
   meanings() {

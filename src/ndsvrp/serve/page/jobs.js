@@ -57,7 +57,7 @@ export class JobList {
 /** Connect the form: a file that is dropped or chosen becomes a job. */
 export function connectForm(form, limits, onAdded) {
   const part = (id) => form.querySelector(`#${id}`), drop = part("drop"), file = part("file"), refusal = part("refusal");
-  const columns = new ColumnChoice(part("columns"), limits.columns, send);
+  const columns = new ColumnChoice(part("columns"), limits.columns, limits.column_words, send);
   part("time").max = limits.seconds;
   part("time").value = Math.min(30, limits.seconds);
 
