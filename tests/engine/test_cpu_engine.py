@@ -245,8 +245,8 @@ def test_deadline_ends_a_step_unfinished(monkeypatch: pytest.MonkeyPatch) -> Non
     with monkeypatch.context() as patch:
         clock = FakeClock(patch, tick=0.0)  # the step begins, however long that takes
         began = time.process_time()  # not by the clock: others use the processor, too
-        engine.improve(state, everybody, None, np.zeros((1, 1)), 1, 1, deadline=clock.now + 0.02)
-        assert time.process_time() - began < 0.5
+        engine.improve(state, everybody, None, np.zeros((1, 1)), 1, 1, deadline=clock.now + 0.2)
+        assert time.process_time() - began < 1.0
     assert state.made == 1
     assert engine.export(state, 0, best=False) == before
     # Nothing is left behind: the next steps are those of a chain that was never interrupted.

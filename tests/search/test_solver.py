@@ -115,7 +115,7 @@ def test_a_limit_too_short_for_the_usual_start(solver: str) -> None:
     nodes = range(1, 3001)
     alone = 2 * float(problem.length([0] * 3000, nodes).sum())
     for limited in (problem, problem.replace(vehicles=80)):
-        result = solve(limited, time=0.1, seed=1, solver=solver, device="cpu")
+        result = solve(limited, time=0.3, seed=1, solver=solver, device="cpu")
         assert result.report.feasible and result.cost < 0.1 * alone
         assert result.seconds < 5 and 0 < result.preparation < 60
 
