@@ -113,6 +113,29 @@ def fewest_with_windows(number: int) -> Problem:
     return replace(FAMILIES[family](60 + i), vehicles=FEWEST[family][i])
 
 
+def orienteering(number: int, *, windows: bool) -> Problem:
+    """Return a team orienteering problem: four vehicles collect prizes, within a distance, or with windows."""
+    n = 200 if windows else 300
+    random = np.random.default_rng((SEED, n, number))
+    points, prize = np.rint(random.random((n + 1, 2)) * 1000), np.r_[0, random.integers(20, 200, n)]
+    shared = {"coordinates": points, "prize": prize, "demand": np.zeros(n + 1), "capacity": 1.0, "vehicles": 4}
+    if not windows:
+        return Problem(**shared, metric=Metric.ROUND, max_distance=1500.0)
+    hours, service = 3500.0, 10.0
+    away = np.rint(np.hypot(*(points - points[0]).T))
+    centre = away + random.random(n + 1) * (hours - 2 * away - service)
+    ends = np.stack([np.maximum(away, centre - 200), np.minimum(hours - away - service, centre + 200)], 1)
+    bounds = np.vstack([[0.0, hours], np.rint(ends[1:])])
+    return Problem(**shared, metric=Metric.ROUND, windows=bounds, service=np.r_[0, np.full(n, service)])
+
+
+def half_fleet(problem: Problem) -> Problem:
+    """Return the problem with half of the vehicles that the total demand takes."""
+    vehicles = with_fleet(problem, 0).vehicles
+    assert vehicles is not None
+    return replace(problem, vehicles=(vehicles + 1) // 2)
+
+
 def drawn(variant: str, n: int) -> Callable[[int], Problem]:
     """Return the generator of the paper's instances."""
     return lambda number: generate(variant, n, seed=SEED, first=number)[0]
@@ -130,6 +153,11 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "x-mixed-fleet": lambda i: with_fleet(x_mixed(i), 1),
     "x-mixed-tight-fleet": lambda i: with_fleet(x_mixed(i), 0),
     "windows-tight-fleet": fewest_with_windows,
+    "orienteering": lambda i: orienteering(i, windows=False),
+    "orienteering-windows": lambda i: orienteering(i, windows=True),
+    "pcvrp200-half-fleet": lambda i: half_fleet(generate("pcvrp", 200, seed=SEED, first=i)[0]),
+    "pcvrp500-half-fleet": lambda i: half_fleet(generate("pcvrp", 500, seed=SEED, first=i)[0]),
+    "wide-prizes-half-fleet": lambda i: half_fleet(homberger_like(i, wide=True, prizes=True)),
     "x400-fleet": lambda i: with_fleet(x_like(400, "8-12", i), 1),
     "x200-tight": lambda i: x_like(150 + 10 * (i % 10), ("3-5", "5-8", "8-12")[i % 3], i, ("1-100", "50-100")[i % 2]),
     "x-tight-fleet": tight_fleet,

@@ -231,7 +231,14 @@ def _arrangement(
         return {"regions": 1, "rule_steps": 0}  # regions divide the chains, and own ruins choose for whole solutions
     by_rules = choice.solver == "hybrid"
     if choice.device == "cpu" and by_rules and given.get("regions", 1) == 1 and not given.get("islands"):
-        return {"population": presets.population_for(problem, resources.core_seconds, resources.cores_each)}
+        spent = resources.core_seconds, resources.cores_each
+        if (
+            "islands" not in given
+            and "population" not in given
+            and (islands := presets.islands_on_cpu(problem, *spent))
+        ):
+            return islands
+        return {"population": presets.population_for(problem, *spent)}
     by_policy = choice.is_learned and choice.preset == "default"
     if choice.device == "cuda" and (by_rules or by_policy) and "regions" not in given:
         return {"islands": presets.islands_for(base, problem, resources.seconds)}

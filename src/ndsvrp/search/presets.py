@@ -31,6 +31,10 @@ TIME_TO_RECOMBINE, SHORT_ROUTE = 0.1, 6  # from SMALL on: seconds of a core per 
 MIDDLE_POPULATION = 8, 64  # solutions from SMALL on: one per core, but at least and at most these
 MIDDLE_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_steps": 100, "warm": 0.01}
 
+# Islands on a CPU, with limited vehicles and no required customer.
+CPU_ISLANDS, CPU_ISLAND_CHAINS = 8, 16  # chains: one per core, but at least these
+CPU_ISLAND_TIME = 0.015  # seconds of a core per customer from which islands pay
+
 # Searches on a GPU.
 GPU_CHAINS = 128, 256  # with the scope `touched` and `all`: one or two blocks per multiprocessor of a large GPU
 GPU_HOT = 0.03  # with a policy and prizes
@@ -135,6 +139,18 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
         settings = replace(settings, ruin="policy", chains=chains, hot=hot, start_savings=savings, **TAILS)
         return settings if regions < POLICY_REGIONS else replace(settings, regions=regions, rule_steps=RULE_STEPS)
     return replace(settings, chains=chains, regions=regions if settings.regions > 1 else 1)
+
+
+def islands_on_cpu(problem: Problem, core_seconds: float | None, cores: int) -> dict[str, int]:
+    """Return islands and chains by which `hybrid` searches a problem on a CPU; nothing: regions or chains alone.
+
+    `core_seconds`: as for `population_for`.
+    """
+    gains = may_ignore_fleet(problem) and problem.customers <= MIDDLE
+    if not gains or core_seconds is None or core_seconds < CPU_ISLAND_TIME * problem.customers:
+        return {}
+    chains = max(CPU_ISLAND_CHAINS, -(-cores // CPU_ISLANDS) * CPU_ISLANDS)
+    return {"islands": CPU_ISLANDS, "chains": chains, "regions": 1}
 
 
 def islands_for(settings: Settings, problem: Problem, seconds: float | None) -> int:
