@@ -49,6 +49,18 @@ def test_cvrp(solver: BenchmarkSolver) -> None:
     assert solve(solver, CROSS).cost == pytest.approx(2 * PAIR, abs=1e-12)
 
 
+@pytest.mark.parametrize("solver", [_PYVRP])
+def test_distance_limit(solver: BenchmarkSolver) -> None:
+    """A pair takes 1.7071; below that, every customer has a route of its own. Whole lengths are kept exactly."""
+    assert solve(solver, CROSS.replace(max_distance=PAIR + 1e-5)).cost == pytest.approx(2 * PAIR, abs=1e-12)
+    alone = 2 * (0.5 + np.sqrt(0.5)) * 2
+    assert solve(solver, CROSS.replace(max_distance=PAIR - 1e-5)).cost == pytest.approx(alone, abs=1e-12)
+    xy = np.array(CROSS.coordinates) * 10
+    tenths = CROSS.replace(coordinates=xy, metric=Metric.DIMACS, max_distance=17.0)  # 5 + 5 + 7.0
+    assert solve(solver, tenths).cost == 34.0
+    assert solve(solver, tenths.replace(max_distance=16.9)).cost == pytest.approx(2 * (10 + 14.0))
+
+
 @pytest.mark.parametrize("solver", ALL)
 def test_integer_metric(solver: BenchmarkSolver) -> None:
     xy = CROSS.coordinates
@@ -173,9 +185,10 @@ def test_neutral_without_windows_and_scaled_down_where_large() -> None:
 def test_refusals_name_the_solver_and_the_constraint() -> None:
     prizes, far = CROSS.replace(prize=[0, 1, 1, 1, 1]), CROSS.replace(max_distance=9.0)
     assert VROOM.refuses(prizes) == "VROOM does not support prizes"
-    assert [solver.refuses(far) for solver in (PYVRP, ORTOOLS, VROOM)] == [
-        f"{name} does not support distance limit" for name in ("PyVRP", "OR-Tools", "VROOM")
+    assert [solver.refuses(far) for solver in (ORTOOLS, VROOM)] == [
+        f"{name} does not support distance limit" for name in ("OR-Tools", "VROOM")
     ]
+    assert PYVRP.refuses(CROSS.replace(max_duration=9.0)) == "PyVRP does not support duration limit"
     wide = CROSS.replace(coordinates=np.array(CROSS.coordinates) * 1e9, metric="round")
     assert VROOM.refuses(wide) == "VROOM takes costs and times below 2^31"
 

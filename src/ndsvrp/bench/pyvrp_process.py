@@ -63,9 +63,11 @@ def to_data(arrays: Any) -> Any:
         )
         for i in range(1, len(xy))
     ]  # fmt: skip
+    most = int(arrays["max_distance"])
+    limits: dict[str, Any] = {"max_distance": most} if most < sys.maxsize else {}
     hours = {"tw_early": lists["ready"][0], "tw_late": lists["due"][0]}
     depot = pyvrp.Depot(**place(0), **(hours if release >= (0, 11) else {}))
-    vehicles = pyvrp.VehicleType(int(arrays["vehicles"]), load(int(arrays["capacity"])), **hours)
+    vehicles = pyvrp.VehicleType(int(arrays["vehicles"]), load(int(arrays["capacity"])), **hours, **limits)
     more: dict[str, Any] = {"locations": [pyvrp.Location(x, y) for x, y in xy]} if release >= (0, 14) else {}
     return pyvrp.ProblemData(
         clients=clients, depots=[depot], vehicle_types=[vehicles], distance_matrices=[arrays["distance"]],

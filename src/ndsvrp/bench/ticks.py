@@ -13,7 +13,7 @@ Ints = npt.NDArray[np.int64]
 FLOAT_SCALE = 10**6  # ticks per unit if lengths or times are plain floats
 LOAD_TICKS = 10**9  # capacity of a vehicle if demands are not whole numbers
 LARGEST = 1 << 44  # of a length or time, unless a solver takes less
-NEVER = np.iinfo(np.int64).max  # due date of customers without a window
+NEVER = int(np.iinfo(np.int64).max)  # due date of customers without a window
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Ticks:
     capacity: int
     cost_scale: int  # ticks per unit of distance and prize
     time_scale: int  # ticks per unit of time
+    max_distance: int  # of a route; NEVER without a limit
 
 
 def to_ticks(problem: Problem, *, largest: float = LARGEST, load_ticks: int = LOAD_TICKS) -> Ticks:
@@ -46,11 +47,11 @@ def to_ticks(problem: Problem, *, largest: float = LARGEST, load_ticks: int = LO
     demand, capacity = _load(problem, load_ticks)
     distance = np.rint(length * cost_scale).astype(np.int64)
     np.fill_diagonal(distance, 0)
-    prizes = np.rint(prize * cost_scale).astype(np.int64)
+    prizes, most = np.rint(prize * cost_scale).astype(np.int64), _max_distance(problem, cost_scale)
     if problem.windows is None:
         none = np.zeros(len(nodes), np.int64)
         still, never = np.zeros_like(distance), np.full(len(nodes), NEVER)
-        return Ticks(distance, still, none, none, never, demand, prizes, capacity, cost_scale, 1)
+        return Ticks(distance, still, none, none, never, demand, prizes, capacity, cost_scale, 1, most)
 
     travel = problem.travel_time(nodes[:, None], nodes[None, :])
     service = problem.service if problem.service is not None else zeros
@@ -65,7 +66,7 @@ def to_ticks(problem: Problem, *, largest: float = LARGEST, load_ticks: int = LO
     duration, ready = up(travel), up(windows[:, 0])
     np.fill_diagonal(duration, 0)
     due = np.maximum(-up(-windows[:, 1]), ready)  # down; a window narrower than a tick becomes one tick wide
-    return Ticks(distance, duration, up(service), ready, due, demand, prizes, capacity, cost_scale, time_scale)
+    return Ticks(distance, duration, up(service), ready, due, demand, prizes, capacity, cost_scale, time_scale, most)
 
 
 def fleet(problem: Problem, ticks: Ticks) -> int:
@@ -98,6 +99,15 @@ def _greedy_routes(ticks: Ticks) -> int:
         else:
             here, clock, free, routes = 0, int(ticks.ready[0]), ticks.capacity, routes + 1
     return routes
+
+
+def _max_distance(problem: Problem, scale: int) -> int:
+    """Return the limit on the distance of a route, less the rounding of all its legs if lengths are floats."""
+    if problem.max_distance is None:
+        return NEVER
+    if problem.metric.is_integer:
+        return int(np.floor(problem.max_distance * scale * (1 + 1e-12)))  # tenths have no exact float64
+    return int(problem.max_distance * scale) - (problem.customers + 2) // 2
 
 
 def _scale(largest: float, *values: Floats) -> int:
