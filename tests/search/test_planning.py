@@ -298,14 +298,15 @@ def test_islands_on_a_cpu() -> None:
         settings = plan(problem, Request.of(device="cpu", threads=threads, **how), seconds=seconds).settings
         return settings.islands, settings.chains, settings.regions
 
-    few = generate("pcvrp", 400, seed=1)[0].replace(vehicles=8)
+    few = generate("pcvrp", 400, seed=1)[0].replace(vehicles=8, capacity=300.0)
     assert found(few, 6.0) == found(few, 3.0, threads=2) == (8, 16, 1)
     assert found(few, 6.0, threads=16) == (8, 16, 1)
     assert found(few, 6.0, threads=17) == (8, 24, 1)
     assert found(few, 5.9)[0] == found(few, None)[0] == found(few, 12.0, islands=0)[0] == 0
     assert found(few, 12.0, population=0)[0] == found(few, 12.0, chains=32)[0] == found(few, 12.0, regions=2)[0] == 0
     assert found(few.replace(vehicles=None), 60.0)[0] == found(few.replace(prize=None), 60.0)[0] == 0
-    assert found(generate("pcvrp", 501, seed=1)[0].replace(vehicles=8), 60.0)[0] == 0
+    assert found(few.replace(capacity=100.0), 60.0) == (0, 2, 2), "routes enough for regions"
+    assert found(generate("pcvrp", 601, seed=1)[0].replace(vehicles=8, capacity=900.0), 60.0)[0] == 0
     children = plan(few, Request.of(device="cpu", threads=1), seconds=12.0).settings
     assert (children.anneal_share, children.tournament, children.child_steps, children.warm) == (0.5, 2, 30, 0.01)
     result = solve(few.replace(vehicles=9), time=12.5, threads=1, device="cpu", stop=lambda: True)

@@ -29,8 +29,8 @@ OF_HYBRID = (
     "Without a population `hot` is {HOT}.",
     "If vehicles are limited, `weigh_unserved`, `start_packed` and `count_absences` are on.",
     "If vehicles are limited, no customer is required, and only a time limit ends the search, of at least "
-    "{CPU_ISLAND_TIME} s of a core per customer, `islands` is {CPU_ISLANDS} up to {MIDDLE} customers on a CPU, with "
-    "{CPU_ISLAND_CHAINS} chains or more, without regions, and {ISLAND_CHILDREN}.",
+    "{CPU_ISLAND_TIME} s of a core per customer, `islands` is {CPU_ISLANDS} up to {MOST_ON_ISLANDS} customers on a "
+    "CPU where there are no regions (below), with {CPU_ISLAND_CHAINS} chains or more, and {ISLAND_CHILDREN}.",
     "With prizes `start_served` is on. If vehicles are limited, too, and no customer is required, `free_fleet` is "
     "{FREE_FLEET}.",
     "With windows, if a vehicle carries more than {LONG_ROUTE} customers, `open_cheaper` is {OPEN_CHEAPER}. With "

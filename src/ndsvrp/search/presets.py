@@ -33,6 +33,7 @@ MIDDLE_CHILDREN: dict[str, Any] = {"anneal_share": 0.5, "tournament": 2, "child_
 
 # Islands on a CPU, with limited vehicles and no required customer.
 CPU_ISLANDS, CPU_ISLAND_CHAINS = 8, 16  # chains: one per core, but at least these
+MOST_ON_ISLANDS = 600  # customers up to which they were measured
 CPU_ISLAND_TIME = 0.015  # seconds of a core per customer from which islands pay
 
 # Searches on a GPU.
@@ -142,12 +143,16 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
 
 
 def islands_on_cpu(problem: Problem, core_seconds: float | None, cores: int) -> dict[str, int]:
-    """Return islands and chains by which `hybrid` searches a problem on a CPU; nothing: regions or chains alone.
+    """Return islands and chains by which `hybrid` searches a problem on a CPU; nothing: regions or chains gain more.
 
     `core_seconds`: as for `population_for`.
     """
-    gains = may_ignore_fleet(problem) and problem.customers <= MIDDLE
-    if not gains or core_seconds is None or core_seconds < CPU_ISLAND_TIME * problem.customers:
+    is_whole = problem.customers <= MOST_ON_ISLANDS and _regions(problem) == 1
+    if (
+        not (is_whole and may_ignore_fleet(problem))
+        or core_seconds is None
+        or core_seconds < CPU_ISLAND_TIME * problem.customers
+    ):
         return {}
     chains = max(CPU_ISLAND_CHAINS, -(-cores // CPU_ISLANDS) * CPU_ISLANDS)
     return {"islands": CPU_ISLANDS, "chains": chains, "regions": 1}
