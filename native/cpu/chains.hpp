@@ -84,21 +84,28 @@ class ChainData {
   const std::vector<i32>& own() const { return own_; }
   Totals totals() const { return totals_of(record_of(chain), chain.current.own_count); }
 
-  // The steps from … to-1 of Chains::serve_required. Returns how many were made. Costs state lengths only afterwards.
+  // The steps from … to-1 of Chains::serve_required. Returns how many were made. Costs mean nothing afterwards.
   i32 serve_required(const Core& core, Workspace* work, const Recipe& recipe, double temperature, i64 unit, i32 from,
                      i32 to, u64 key, const volatile i32* stop) {
     Instance in = in_;
-    const i64 heaviest = kLargestWeight / unit / in.n;
-    absences_.resize(size_t(in.n) + 1, 1);
-    in.weight = absences_.data(), in.unit_bonus = unit, in.missing = 0;
+    const i64 heaviest = std::max(i64(2), kLargestWeight / unit / in.n);
+    if (absences_.empty()) {
+      absences_.resize(size_t(in.n) + 1, 1);
+      required_.assign(in.prize, in.prize + in.n + 1);
+      for (i32& prize : required_) prize = prize == kRequired ? prize : 0;
+    }
+    in.prize = required_.data(), in.weight = absences_.data(), in.unit_bonus = unit, in.missing = 0;
     const Solution& s = chain.current;
     i32 k = from;
     for (; k < to && s.unserved_required > 0; ++k) {
       if (core.improve(in, chain, work, recipe, nullptr, &temperature, 0, 1, core.key_of(key, k), stop) == 0) break;
+      i32 most = 0;
       for (i32 i = 0; i < s.unserved_count; ++i) {
-        if (++absences_[s.unserved[i]] < heaviest) continue;
-        for (i32& count : absences_) count = (count + 1) / 2;
+        const i32 c = s.unserved[i];
+        if (required_[c] == kRequired) most = std::max(most, ++absences_[c]);
       }
+      if (most < heaviest) continue;
+      for (i32& count : absences_) count = (count + 1) / 2;
     }
     return k - from;
   }
@@ -120,6 +127,7 @@ class ChainData {
   std::vector<i32> tour_;
   std::vector<i32> own_;       // of a part: its customers
   std::vector<i32> absences_;  // steps that left a customer unserved, and 1; empty before the first
+  std::vector<i32> required_;  // prizes for these steps: optional customers have none
 };
 
 // The workspace of one thread and its teams, for instances of up to n customers.

@@ -300,17 +300,20 @@ class Chain:
     ) -> int:  # fmt: skip
         """Steps until all required customers are served; an absent one costs its absences. Returns how many."""
         prize, key, made = self.numbers.prize, chain_key(seed, MASK64 - 3, chain), 0
-        heaviest = (1 << 60) // unit // self.numbers.n
+        assert prize is not None
+        heaviest = max(2, (1 << 60) // unit // self.numbers.n)
         self.absences = [1] * (self.numbers.n + 1)
-        while made < steps and prize and any(prize[c] == REQUIRED for c in self.absent):
+        self.numbers.prize = [code if code == REQUIRED else 0 for code in prize]
+        while made < steps and any(prize[c] == REQUIRED for c in self.absent):
             self.unit_bonus = unit
             self.improve(recipe, None, [temperature], key_of(key, made))
             made += 1
-            for c in self.absent:
+            waiting = [c for c in self.absent if prize[c] == REQUIRED]
+            for c in waiting:
                 self.absences[c] += 1
-                if self.absences[c] >= heaviest:
-                    self.absences = [(count + 1) // 2 for count in self.absences]
-        self.absences = []
+            if any(self.absences[c] >= heaviest for c in waiting):
+                self.absences = [(count + 1) // 2 for count in self.absences]
+        self.absences, self.numbers.prize = [], prize
         return made
 
     def bonus_of(self, c: int) -> int:

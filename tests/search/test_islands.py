@@ -150,6 +150,18 @@ def test_children_improve_what_islands_have_found() -> None:
         assert result.cost < 0.99 * annealed
 
 
+def test_the_fleet_is_limited_after_a_long_iteration() -> None:
+    """One iteration leads from the start beyond the annealing, and with it beyond the share that ignores the fleet."""
+    problem = generate("pcvrp", 60, seed=3)[0].replace(vehicles=3)
+    settings = Settings(
+        chains=4, islands=2, rollouts=20, orders=1, scope="all", start_rounds=0, anneal_share=0.5, free_fleet=0.3
+    )
+    search = IslandSearch([problem], CpuEngine(), settings, Budget(iterations=2), 1)
+    search.run()
+    assert not search._ignores_fleet
+    assert check(problem, search.best()[0]).feasible
+
+
 def test_time_limits_and_regions() -> None:
     """Of 8 chains in 2 regions there are 4 solutions: 2 islands."""
     problem = generate("cvrp", 60, seed=2)[0]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from gpu.emulated import EmulatedDevice
-from ndsvrp import NoSolutionError, Problem, Settings, Solution, check, solve
+from ndsvrp import NoSolutionError, Problem, Settings, Solution, check, solve, solve_set
 from ndsvrp.engine.base import Ints, Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.shared import solution_of, tour_of
 from ndsvrp.generate import generate
-from ndsvrp.search.absences import serve_required
+from ndsvrp.search.absences import SLICE, serve_required
 from ndsvrp.search.asa import Search
 from ndsvrp.search.presets import hybrid, sisr
 from ndsvrp.search.stopping import Budget
@@ -44,7 +44,7 @@ def test_customers_that_were_absent_have_priority() -> None:
     recipe, engine, served = Recipe(rule="random", removals=2, all_routes=True), CpuEngine(), []
     state = engine.start([problem], [0], Solution([[1]]))
     for step in range(20):
-        assert not engine.serve_required(state, recipe, np.zeros(1), 1 << 36, range(step, step + 1), 1)
+        assert engine.serve_required(state, recipe, np.zeros(1), 1 << 36, range(step, step + 1), 1) == 1
         served.append(engine.export(state, 0, best=False).routes[0][0])
     assert set(served) == {1, 2}
     assert 8 <= served.count(1) <= 12  # whoever was absent more often replaces the other, sooner or later
@@ -129,6 +129,38 @@ def test_half_of_the_time_at_most() -> None:
     search.run()
     assert search.iteration > 0
     assert all(len(trace) == 0 for trace in search.traces)
+
+
+def test_a_hopeless_fleet_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The more customers are left, the fewer steps without progress: half of the most for one, an eleventh for ten."""
+    made: list[int] = []
+    steps = CpuEngine.serve_required
+
+    def counted(self: CpuEngine, state: Any, recipe: Recipe, *given: Any) -> int:
+        made.append(len(given[2]))
+        return steps(self, state, recipe, *given)
+
+    monkeypatch.setattr(CpuEngine, "serve_required", counted)
+    assert served_by(too_few()) is None
+    assert 3000 * 4 / 2 < sum(made) <= 3000 * 4 / 2 + 3 * SLICE
+    made.clear()
+    eleven = Problem(coordinates=[(0, 0)] + [(1, 0)] * 11, demand=[0] + [6] * 11, capacity=10, vehicles=1)
+    assert served_by(eleven) is None
+    assert 3000 * 11 / 11 < sum(made) <= 3000 * 11 / 11 + 3 * SLICE
+
+
+def test_a_batch_ended_by_the_user_keeps_what_was_found() -> None:
+    """The callback ends the search while the second problem is searched: the first has a solution, and its trace."""
+    problems = [few_vehicles(), few_vehicles().replace(vehicles=11)]
+    calls: list[int] = []
+    outcomes = solve_set(
+        problems, iterations=3, seed=1, device="cpu", callback=lambda _: calls.append(1) or len(calls) < 40,
+        solver="hybrid",
+    )  # fmt: skip
+    first, second = outcomes
+    assert not isinstance(first, NoSolutionError)
+    assert first.report.feasible and [point.cost for point in first.trace] == pytest.approx([first.cost], rel=1e-6)
+    assert isinstance(second, NoSolutionError)
 
 
 @pytest.mark.emulator

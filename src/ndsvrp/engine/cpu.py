@@ -157,17 +157,17 @@ class CpuEngine:
     def serve_required(
         self, state: CpuState, recipe: Recipe, temperature: Floats, unit: int, steps: range, seed: int,
         deadline: float | None = None,
-    ) -> bool:  # fmt: skip
-        """Make these steps, or fewer, until the current solutions serve all required customers. Return whether they do.
+    ) -> int:  # fmt: skip
+        """Make these steps, or fewer, until the current solutions serve all required customers, of limited fleets.
 
-        A step of a chain, at its temperature, (chains,) float64, is judged by its length and by what stays unserved:
-        each required customer costs `unit` ticks times the steps so far that have left it so. Costs mean nothing
-        afterwards.
+        Return how many customers are left, of all chains. A step of a chain, at its temperature, (chains,) float64, is
+        judged by its length and by what stays unserved: each required customer costs `unit` ticks times the steps so
+        far that have left it so. Costs mean nothing afterwards.
         """
         native, in_ticks = shared.native_recipe(recipe), temperature * state.per_unit
         seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
         state.chains.serve_required(native, in_ticks, unit, steps.start, steps.stop, seed, self.threads, seconds)
-        return not np.any(state.chains.missing())
+        return int(state.chains.missing().sum())
 
     def evaluate(
         self, state: CpuState, recipe: Recipe, removed: Ints | None, rollouts: int, seed: int, iteration: int,

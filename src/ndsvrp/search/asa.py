@@ -169,7 +169,10 @@ class Search:
             return bool(ended)
 
         serving.by_absences(self._rule_recipe, is_over)
-        return ended[0] if ended else None
+        if not ended:
+            return None
+        self._trace(0, state.stats())  # other problems of a batch may have solutions
+        return ended[0]
 
     def _starts_from_savings(self) -> bool:
         """Whether that is asked for, or the time limit ends before one route per customer becomes good routes."""

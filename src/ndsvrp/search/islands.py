@@ -37,6 +37,8 @@ class IslandSearch(Search):
     def run(self) -> str:
         """Anneal islands, then make and improve children until the budget is spent. Return why the search ended."""
         state, stopped = self._anneal()
+        if stopped is None:  # a long iteration may have passed the share of the search that ignores the fleet
+            state, stopped = self._limit_fleet_when_due(state, 1.0)
         if stopped is not None:
             return stopped
         populations, ends = self._populations(state), self._generations()

@@ -38,7 +38,9 @@ class Serving:
     def by_absences(self, recipe: Recipe, is_over: Callable[[], bool]) -> None:
         """Go on from what a search finds that counts absences. `is_over`: whether something ends it early."""
         found = dict[int, Ints]()
-        for number, deadline in self._with_deadlines(SERVE_SHARE, lambda problem: not is_over()):
+        for number, deadline in self._with_deadlines(SERVE_SHARE, lambda problem: True):
+            if is_over():
+                break
             tour = self.engine.tours(self.state)[int(np.argmax(self.state.problem_of == number))]
             served = serve_required(self.problems[number], recipe, tour, self.seed, deadline, is_over)
             if served is not None:
@@ -50,7 +52,7 @@ class Serving:
         return self.state.stats().missing > 0
 
     def _with_deadlines(self, share: float, takes: Callable[[Problem], bool]) -> Iterator[tuple[int, float | None]]:
-        """Yield the problems in question: each has an equal part of what is left of this share of the time limit."""
+        """Yield problems with unserved customers: each has an equal part of what is left of this share of the time."""
         lacking: list[int] = np.unique(self.state.problem_of[self._lacks()]).tolist()
         end, waiting = self.budget.time_at(share), [number for number in lacking if takes(self.problems[number])]
         for done, number in enumerate(waiting):

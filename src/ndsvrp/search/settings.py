@@ -46,7 +46,7 @@ class Settings:
     islands: int = documented(
         0,
         "Groups of chains that are annealed without exchange between them; their best solutions are then recombined, "
-        "and every chain improves a child at a time. For a GPU, with rules and the learned policy; 0: none.",
+        "and every chain improves a child at a time. With rules and the learned policy; 0: none.",
     )
     anneal_share: float = documented(
         0.3, "Share of a search that anneals the population, or the islands, before they are recombined."

@@ -43,7 +43,8 @@ def solve(
     `init` is a solution to start from. Required customers that it does not serve are inserted at the cheapest
     positions before the clock starts; anything else that it violates is refused.
 
-    `callback` is called with a `Progress` of the start solution, as iteration 0, and after each iteration;
+    `callback` is called with a `Progress` of the start solution, as iteration 0 (several times
+    while a fleet is too small for it), and after each iteration;
     `progress.incumbent` is the best solution. If it returns False the search ends, and likewise if `stop` returns
     something true: any function of the progress, or without arguments, such as `event.is_set`. If one of them raises an
     exception, the search ends with a CallbackError that has the best solution.
