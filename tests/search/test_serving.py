@@ -15,7 +15,7 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.shared import solution_of, tour_of
 from ndsvrp.generate import generate
-from ndsvrp.search.absences import SLICE, serve_required
+from ndsvrp.search.absences import MOST, SLICE, serve_required
 from ndsvrp.search.asa import Search
 from ndsvrp.search.presets import hybrid, sisr
 from ndsvrp.search.stopping import Budget
@@ -132,7 +132,7 @@ def test_half_of_the_time_at_most() -> None:
 
 
 def test_a_hopeless_fleet_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The more customers are left, the fewer steps without progress: half of the most for one, an eleventh for ten."""
+    """The more customers are left, the fewer steps without progress: a tenth of the most for ten."""
     made: list[int] = []
     steps = CpuEngine.serve_required
 
@@ -142,11 +142,11 @@ def test_a_hopeless_fleet_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(CpuEngine, "serve_required", counted)
     assert served_by(too_few()) is None
-    assert 3000 * 4 / 2 < sum(made) <= 3000 * 4 / 2 + 3 * SLICE
+    assert sum(made) == MOST * 4
     made.clear()
     eleven = Problem(coordinates=[(0, 0)] + [(1, 0)] * 11, demand=[0] + [6] * 11, capacity=10, vehicles=1)
     assert served_by(eleven) is None
-    assert 3000 * 11 / 11 < sum(made) <= 3000 * 11 / 11 + 3 * SLICE
+    assert MOST * 11 / 10 < sum(made) <= MOST * 11 / 10 + 3 * SLICE
 
 
 def test_a_batch_ended_by_the_user_keeps_what_was_found() -> None:

@@ -17,7 +17,7 @@ from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.problem import Problem
 
 HOT = 0.1  # temperature, for a bounding box of side 1, of steps that do not change the sum
-MOST = 3_000  # steps for each customer
+MOST = 6_000  # steps for each customer
 SLICE = 500  # steps between two looks at the clock, and at Ctrl-C
 UNIT = 1 << 36  # ticks of one absence: more than a step changes lengths
 
@@ -42,7 +42,7 @@ def serve_required(
             return engine.tour(state, 0, best=False)
         if left < fewest:
             fewest, since = left, begin
-        is_hopeless = begin - since > most / (1 + fewest)
+        is_hopeless = begin - since > most / fewest
         if is_hopeless or (deadline is not None and time.perf_counter() >= deadline) or is_over():
             break
     return None
