@@ -137,7 +137,7 @@ def test_islands_stay_apart_when_the_limit_is_back() -> None:
     settings = replace(hybrid(problem), chains=4, islands=2, rollouts=10, anneal_share=0.5)
     search = IslandSearch([problem], CpuEngine(), settings, Budget(iterations=10), 1)
     search.settings = replace(settings, free_fleet=1.0)
-    search.run()
+    search._anneal()
     assert search.state is not None
     before = [search.engine.export(search.state, chain, best=False) for chain in range(4)]
     assert all(len(solution.routes) > 3 for solution in before)
