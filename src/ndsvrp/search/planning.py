@@ -232,11 +232,8 @@ def _arrangement(
     by_rules = choice.solver == "hybrid"
     if choice.device == "cpu" and by_rules and given.get("regions", 1) == 1 and not given.get("islands"):
         spent = resources.core_seconds, resources.cores_each
-        if (
-            "islands" not in given
-            and "population" not in given
-            and (islands := presets.islands_on_cpu(problem, *spent))
-        ):
+        is_open = "islands" not in given and "population" not in given
+        if is_open and (islands := presets.islands_on_cpu(problem, *spent)):
             return islands
         return {"population": presets.population_for(problem, *spent)}
     by_policy = choice.is_learned and choice.preset == "default"
