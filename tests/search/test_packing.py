@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.emulated import EmulatedDevice
 from ndsvrp import NoSolutionError, Problem, Settings, Solver, check, solve
 from ndsvrp.engine.cpu import CpuEngine
-from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.search.asa import Search
 from ndsvrp.search.packing import _fill, _whole, packed
 from ndsvrp.search.stopping import Budget
+from search.both_engines import assert_same_feasible_solutions
 
 
 def fleet(demand: Any, capacity: float, vehicles: int, seed: int = 1, **more: Any) -> Problem:
@@ -143,14 +142,7 @@ def test_a_gpu_starts_from_the_same_packing() -> None:
     pieces = [np.diff(np.r_[0, np.sort(random.choice(np.arange(1, 30), 2, replace=False)), 30]) for _ in range(4)]
     problems = [fleet(np.concatenate(pieces), 30, 4), fleet(np.full(12, 5), 30, 4)]
     settings = Settings(chains=2, rollouts=2, orders=1, scope="all", start_rounds=0, start_packed=True)
-    gpu: Any = EmulatedDevice()
-    found = []
-    for engine in (CpuEngine(), CudaEngine(placement="global", device=gpu)):
-        search = Search(problems, engine, settings, Budget(iterations=2), 1)
-        search.run()
-        found.append(search.best())
-    assert found[0] == found[1]
-    assert all(check(problem, best).feasible for problem, best in zip(problems, found[0], strict=True))
+    assert_same_feasible_solutions(problems, settings)
 
 
 def test_long_routes_are_filled() -> None:

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.emulated import EmulatedDevice
 from ndsvrp import NoSolutionError, Problem, Settings, Solution, check, solve, solve_set
 from ndsvrp.engine.base import Ints, Recipe
 from ndsvrp.engine.cpu import CpuEngine
-from ndsvrp.engine.cuda import CudaEngine
 from ndsvrp.engine.shared import solution_of, tour_of
 from ndsvrp.generate import generate
 from ndsvrp.search.absences import MOST, SLICE, serve_required
 from ndsvrp.search.asa import Search
 from ndsvrp.search.presets import hybrid, sisr
 from ndsvrp.search.stopping import Budget
+from search.both_engines import assert_same_feasible_solutions
 
 BY_STRINGS = Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01)
 NO_ROUTES = tour_of(Solution([]))
@@ -168,14 +167,7 @@ def test_a_gpu_starts_from_the_same_routes() -> None:
     """Beside a problem whose start serves everybody."""
     problems = [few_vehicles(), few_vehicles().replace(vehicles=30)]
     settings = Settings(chains=2, rollouts=2, orders=1, scope="all", start_rounds=0, count_absences=True)
-    gpu: Any = EmulatedDevice()
-    found = []
-    for engine in (CpuEngine(), CudaEngine(placement="global", device=gpu)):
-        search = Search(problems, engine, settings, Budget(iterations=2), 1)
-        search.run()
-        found.append(search.best())
-    assert found[0] == found[1]
-    assert all(check(problem, best).feasible for problem, best in zip(problems, found[0], strict=True))
+    assert_same_feasible_solutions(problems, settings)
 
 
 def test_hybrid_does_so_within_a_limited_fleet() -> None:
