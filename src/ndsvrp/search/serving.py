@@ -37,11 +37,12 @@ class Serving:
 
     def by_absences(self, recipe: Recipe, is_over: Callable[[], bool]) -> None:
         """Go on from what a search finds that counts absences. `is_over`: whether something ends it early."""
-        found = dict[int, Ints]()
+        found, tours = dict[int, Ints](), list[Ints]()
         for number, deadline in self._with_deadlines(SERVE_SHARE, lambda problem: True):
             if is_over():
                 break
-            tour = self.engine.tours(self.state)[int(np.argmax(self.state.problem_of == number))]
+            tours = tours or self.engine.tours(self.state)
+            tour = tours[int(np.argmax(self.state.problem_of == number))]
             served = serve_required(self.problems[number], recipe, tour, self.seed, deadline, is_over)
             if served is not None:
                 found[number] = served
