@@ -256,18 +256,16 @@ class Chains {
   // Make the steps from … to-1, or fewer if the solutions of all chains serve all required customers. A step is judged
   // by its length, and by what stays unserved: each required customer at `unit` times the steps that have left it so.
   // The instances must have prizes.
-  i64 serve_required(const Recipe& recipe, In<double> temperature, i64 unit, i32 from, i32 to, u64 seed, i32 threads,
-                     std::optional<double> seconds) {
+  void serve_required(const Recipe& recipe, In<double> temperature, i64 unit, i32 from, i32 to, u64 seed, i32 threads,
+                      std::optional<double> seconds) {
     if (temperature.size() != chains_.size() || unit < 1) throw std::invalid_argument("a temperature per chain");
     nb::gil_scoped_release release;
     const std::scoped_lock lock(in_use_);
-    std::atomic<i64> steps_made{0};
     const Alarm alarm(seconds, stop_);
     run(threads, size(), [&](Workspace* work, i32 i) {
-      steps_made += chains_[i].serve_required(core_, work, recipe, temperature.data()[i], unit, from, to,
-                                              key(seed, kAbsences, i), &stop_);
+      chains_[i].serve_required(core_, work, recipe, temperature.data()[i], unit, from, to, key(seed, kAbsences, i),
+                                &stop_);
     });
-    return steps_made;
   }
 
   // Split the solution of each chain into parts: chains i * regions … of `parts` are those of chain i.

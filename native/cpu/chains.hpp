@@ -84,9 +84,9 @@ class ChainData {
   const std::vector<i32>& own() const { return own_; }
   Totals totals() const { return totals_of(record_of(chain), chain.current.own_count); }
 
-  // The steps from … to-1 of Chains::serve_required. Returns how many were made. Costs mean nothing afterwards.
-  i32 serve_required(const Core& core, Workspace* work, const Recipe& recipe, double temperature, i64 unit, i32 from,
-                     i32 to, u64 key, const volatile i32* stop) {
+  // The steps from … to-1 of Chains::serve_required. Costs mean nothing afterwards.
+  void serve_required(const Core& core, Workspace* work, const Recipe& recipe, double temperature, i64 unit, i32 from,
+                      i32 to, u64 key, const volatile i32* stop) {
     Instance in = in_;
     const i64 heaviest = std::max(i64(2), kLargestWeight / unit / in.n);
     if (absences_.empty()) {
@@ -96,8 +96,7 @@ class ChainData {
     }
     in.prize = required_.data(), in.weight = absences_.data(), in.unit_bonus = unit, in.missing = 0;
     const Solution& s = chain.current;
-    i32 k = from;
-    for (; k < to && s.unserved_required > 0; ++k) {
+    for (i32 k = from; k < to && s.unserved_required > 0; ++k) {
       if (core.improve(in, chain, work, recipe, nullptr, &temperature, 0, 1, core.key_of(key, k), stop) == 0) break;
       i32 most = 0;
       for (i32 i = 0; i < s.unserved_count; ++i) {
@@ -107,7 +106,6 @@ class ChainData {
       if (most < heaviest) continue;
       for (i32& count : absences_) count = (count + 1) / 2;
     }
-    return k - from;
   }
 
   // Continue from the current solution of another chain of the same instance.
