@@ -206,6 +206,11 @@ class Chains {
   const char* isa() const { return core_.name; }
   i32 size() const { return i32(chains_.size()); }
 
+  // Let the steps of all chains, from now on, use no more routes than these.
+  void limit_vehicles(i32 vehicles) {
+    for (auto& data : chains_) data.limit_vehicles(vehicles);
+  }
+
   // Set the current solution to the given routes (each ended by a 0), and the best one with it.
   void set_tour(i32 chain, In<i32> tour) { set_routes(chain, tour.data(), tour.size()); }
 
@@ -473,6 +478,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("isa", &Chains::isa)
       .def("__len__", &Chains::size)
       .def("set_tour", &Chains::set_tour, "chain"_a, "tour"_a)
+      .def("limit_vehicles", &Chains::limit_vehicles, "vehicles"_a)
       .def("feasible", &Chains::feasible, "chain"_a)
       .def("reserve", &Chains::reserve, "threads"_a)
       .def("construct", &Chains::construct, "threads"_a, "seconds"_a.none())

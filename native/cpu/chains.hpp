@@ -82,6 +82,7 @@ class ChainData {
     in_.vehicles = Regions(in, whole.current, key, regions).vehicles(in, region, chain.current.routes);
   }
   const std::vector<i32>& own() const { return own_; }
+  void limit_vehicles(i32 vehicles) { in_.vehicles = vehicles; }
   Totals totals() const { return totals_of(record_of(chain), chain.current.own_count); }
 
   // The steps from … to-1 of Chains::serve_required. Costs mean nothing afterwards.
@@ -120,7 +121,7 @@ class ChainData {
   Chain chain{};
 
  private:
-  Instance in_;  // of a part: with fewer vehicles
+  Instance in_;  // of a part, or after limit_vehicles: with fewer vehicles
   std::vector<u64> block_;
   std::vector<i32> tour_;
   std::vector<i32> own_;       // of a part: its customers

@@ -13,7 +13,7 @@ from ndsvrp.engine.base import Ints, Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.shared import solution_of, tour_of
 from ndsvrp.generate import generate
-from ndsvrp.search.absences import MOST, SLICE, serve_required
+from ndsvrp.search.absences import MOST, SLICE, Absences
 from ndsvrp.search.asa import Search
 from ndsvrp.search.presets import hybrid, sisr
 from ndsvrp.search.stopping import Budget
@@ -50,7 +50,7 @@ def test_customers_that_were_absent_have_priority() -> None:
 
 
 def served_by(problem: Problem, tour: Ints = NO_ROUTES, **how: Any) -> Solution | None:
-    found = serve_required(problem, BY_STRINGS, tour, how.pop("seed", 1), **how)
+    found = Absences(problem, BY_STRINGS, how.pop("seed", 1), **how).serve_required(tour)
     return None if found is None else solution_of(found)
 
 

@@ -38,6 +38,11 @@ def shortage(problem: Problem) -> str | None:
     return None
 
 
+def least_vehicles(problem: Problem) -> int:
+    """Return how many vehicles the required customers need at least, as far as arithmetic shows it."""
+    return max(least for least, _ in _bounds(problem))
+
+
 def _bounds(problem: Problem) -> Iterator[tuple[int, str]]:
     """Yield numbers of vehicles that are needed at least, with the reason; those that take little time first."""
     yield fewest_vehicles(problem), "demand takes"

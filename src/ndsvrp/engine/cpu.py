@@ -117,6 +117,10 @@ class CpuEngine:
         state.chains.set_tour(chain, tour)
         return bool(state.chains.feasible(chain))
 
+    def limit_vehicles(self, state: CpuState, vehicles: int) -> None:
+        """Let the steps of all chains, from now on, use no more routes than these."""
+        state.chains.limit_vehicles(vehicles)
+
     def construct(self, state: CpuState, deadline: float | None) -> bool:
         state.chains.construct(self.threads, None if deadline is None else max(0.0, deadline - time.perf_counter()))
         return True

@@ -13,6 +13,7 @@ from ndsvrp.problem import Problem
 from ndsvrp.ruin import Ruin, RuinRequest, checked_answer
 from ndsvrp.search.augment import augmentations
 from ndsvrp.search.control import Callback, Control, Stop
+from ndsvrp.search.fewest import reduce_fleets, with_any_fleet
 from ndsvrp.search.fleet import may_ignore_fleet, within_fleet, without_fleet
 from ndsvrp.search.pipeline import Launched, Pipeline
 from ndsvrp.search.result import Progress, TracePoint
@@ -53,6 +54,8 @@ class Search:
     preparation: float = field(default=0.0, init=False)  #: seconds that `prepare` took
 
     def __post_init__(self) -> None:
+        if self.settings.fewest_vehicles:
+            self.problems = [with_any_fleet(problem) for problem in self.problems]
         self.traces = [[] for _ in self.problems]
         self._control = Control(self.callback, self.stop)
         self._pipeline = Pipeline(self.budget, self.ruin, self.engine.runs_ahead)
@@ -105,7 +108,7 @@ class Search:
         budget = Budget(seconds=REHEARSAL, iterations=1)
         settings = replace(
             self.settings, start_rounds=min(1, self.settings.start_rounds), start_savings=self._starts_from_savings(),
-            start_packed=False, count_absences=False,
+            start_packed=False, count_absences=False, fewest_vehicles=False,
         )  # fmt: skip
         replace(self, settings=settings, budget=budget, callback=None, stop=None).run()
 
@@ -150,7 +153,10 @@ class Search:
                 serve_all=settings.start_served,
             )  # fmt: skip
         hot = np.array([cool(0.0) for cool in self._cooling])
-        if (stopped := self._serve_required(state, hot)) is not None:
+        stopped = self._serve_required(state, hot)
+        if stopped is None and settings.fewest_vehicles:
+            state, stopped = self._reduce_fleets(state, hot)
+        if stopped is not None:
             return state, stopped
         return state, self._pipeline.push(Launched(0, hot, state.snapshot()), self._report)
 
@@ -173,6 +179,28 @@ class Search:
             return None
         self._trace(0, state.stats())  # other problems of a batch may have solutions
         return ended[0]
+
+    def _reduce_fleets(self, state: State, hot: Floats) -> tuple[State, str | None]:
+        """Limit vehicles to the fewest that are found to do. Return the chains, and why the search ends, if it does."""
+        ended = list[str]()
+
+        def is_over() -> bool:
+            stats = state.stats()
+            progress = self._progress(Launched(0, hot, lambda: stats), stats, self._best_chains(stats))
+            if not ended and (reason := self._control.reason(progress)) is not None:
+                ended.append(reason)
+            return bool(ended)
+
+        problems = reduce_fleets(
+            self.problems, self.engine, state, self._rule_recipe, self.seed, self.budget, is_over
+        )  # fmt: skip
+        if not ended and not self._has_time_to_start_again():
+            ended.append("time")
+        if ended:
+            self._trace(0, state.stats())
+            return state, ended[0]
+        self.problems = problems
+        return self._start(problems, self.best()), None
 
     def _starts_from_savings(self) -> bool:
         """Whether that is asked for, or the time limit ends before one route per customer becomes good routes."""
@@ -218,7 +246,7 @@ class Search:
 
     def _limit_fleet_when_due(self, state: State, share: float) -> tuple[State, str | None]:
         """Limit vehicles from a share of the search on. Return the chains, and why the search ends, if it does."""
-        if not self._ignores_fleet or share < self.settings.free_fleet or not self._has_time_to_limit_fleet():
+        if not self._ignores_fleet or share < self.settings.free_fleet or not self._has_time_to_start_again():
             return state, None
         stopped = self._pipeline.finish(self._report)
         return (self._limit_fleet(), None) if stopped is None else (state, stopped)
@@ -229,7 +257,7 @@ class Search:
         self._ignores_fleet = False  # not before there is such a state: an interruption may come meanwhile
         return state
 
-    def _has_time_to_limit_fleet(self) -> bool:
+    def _has_time_to_start_again(self) -> bool:
         """Whether the time limit allows to convert the problems once more."""
         return self.budget.seconds is None or self.budget.elapsed() + 2 * self.preparation < self.budget.seconds
 
@@ -250,15 +278,18 @@ class Search:
 
         Callback and budget get the mean over several problems.
         """
-        best = self._note(launched, stats)
-        progress = Progress(
-            launched.iteration, self.budget.elapsed(), float(stats.best_costs[best].mean()),
-            float(launched.temperatures.mean()), self.reconstructions, int(stats.missing[best].sum()),
-        ).with_export(self.best)  # fmt: skip
+        progress = self._progress(launched, stats, self._note(launched, stats))
         ended = self._control.reason(progress)
         if self._ignores_fleet:
             self.budget.defer_patience(launched.iteration)
         return self.budget.reason(progress) or ended
+
+    def _progress(self, launched: Launched, stats: ChainStats, best: Ints) -> Progress:
+        """Return what a callback gets, from the best chain of each problem."""
+        return Progress(
+            launched.iteration, self.budget.elapsed(), float(stats.best_costs[best].mean()),
+            float(launched.temperatures.mean()), self.reconstructions, int(stats.missing[best].sum()),
+        ).with_export(self.best)  # fmt: skip
 
     def _note(self, launched: Launched, stats: ChainStats) -> Ints:
         """Count reconstructions and extend the traces. Return the best chain of each problem."""

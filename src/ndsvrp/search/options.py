@@ -50,6 +50,7 @@ class Options(TypedDict, total=False):
     start_savings: bool
     start_packed: bool
     count_absences: bool
+    fewest_vehicles: bool
     start_rounds: int
     free_fleet: float
     hot: float

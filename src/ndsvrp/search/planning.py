@@ -15,6 +15,7 @@ from ndsvrp.records import documented, require_whole
 from ndsvrp.ruin import RULES, Ruin, RuinFunction
 from ndsvrp.scope import keyword_hint
 from ndsvrp.search import presets
+from ndsvrp.search.fewest import with_any_fleet
 from ndsvrp.search.fleet import may_ignore_fleet
 from ndsvrp.search.settings import Settings
 from ndsvrp.variants import variant_of
@@ -112,6 +113,10 @@ def plan(
     `seconds`: of a search that only a time limit ends, so that its chains may depend on the number of cores. `has_gpu`:
     whether there is a GPU where it will run; by default on this machine.
     """
+    if request.settings.get("fewest_vehicles"):
+        if not problem.required.any():
+            raise NdsError("fewest_vehicles: no customer is required, so that no vehicle is needed")
+        problem = with_any_fleet(problem)
     choice = _choose(problem, request, has_gpu or _has_gpu)
     _refuse_contradictions(request, choice)
     cores = _cores(request)
@@ -229,6 +234,8 @@ def _arrangement(
     """Decide whether chains work in regions, on a population or on islands, where the request leaves that open."""
     if request.chains is not None or choice.is_own:
         return {"regions": 1, "rule_steps": 0}  # regions divide the chains, and own ruins choose for whole solutions
+    if given.get("fewest_vehicles"):
+        return {}  # children of full vehicles hardly ever fit the fleet
     by_rules = choice.solver == "hybrid"
     if choice.device == "cpu" and by_rules and given.get("regions", 1) == 1 and not given.get("islands"):
         spent = resources.core_seconds, resources.cores_each

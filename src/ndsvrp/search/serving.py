@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ndsvrp.engine.base import Engine, Ints, Recipe, State
 from ndsvrp.problem import Problem
-from ndsvrp.search.absences import serve_required
+from ndsvrp.search.absences import Absences
 from ndsvrp.search.packing import can_pack, packed
 from ndsvrp.search.stopping import Budget
 
@@ -43,8 +43,8 @@ class Serving:
                 break
             tours = tours or self.engine.tours(self.state)
             tour = tours[int(np.argmax(self.state.problem_of == number))]
-            served = serve_required(self.problems[number], recipe, tour, self.seed, deadline, is_over)
-            if served is not None:
+            absences = Absences(self.problems[number], recipe, self.seed, deadline, is_over)
+            if (served := absences.serve_required(tour)) is not None:
                 found[number] = served
         self._restart(found)
 

@@ -101,6 +101,11 @@ class Settings:
         "Where vehicles are too few for all required customers at the start, search for a solution that serves them: "
         "those that stay unserved in many steps have priority. At most half of the time.",
     )
+    fewest_vehicles: bool = documented(
+        False,
+        "Minimize the number of vehicles first, then the cost: fewer and fewer of them are tried in at most half of "
+        "the time. Not if all customers are optional.",
+    )
     start_rounds: int = documented(
         100, "Rounds that improve the start, each with a random quarter of the customers; 0: one route per customer."
     )

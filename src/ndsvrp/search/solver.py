@@ -300,7 +300,7 @@ def _search(
     except CallbackFailure as failed:
         stopped, failure = "error", failed.__cause__
         search.note_best()
-    return Found(_outcomes(search, stopped, _record(opened, len(problems), limits)), stopped, failure)
+    return Found(_outcomes(search, problems, stopped, _record(opened, len(problems), limits)), stopped, failure)
 
 
 def _kind_of_search(settings: Settings) -> type[Search]:
@@ -316,11 +316,11 @@ def _kind_of_search(settings: Settings) -> type[Search]:
     return Search
 
 
-def _outcomes(search: Search, stopped: str, record: dict[str, Any]) -> list[Outcome]:
+def _outcomes(search: Search, problems: Sequence[Problem], stopped: str, record: dict[str, Any]) -> list[Outcome]:
     """Return the checked results of a search that has ended; seconds and reconstructions are equal shares."""
-    count, found, seconds = len(search.problems), search.best(), search.elapsed()
+    count, found, seconds = len(problems), search.best(), search.elapsed()
     outcomes: list[Outcome] = []
-    for problem, solution, trace in zip(search.problems, found, search.traces, strict=True):
+    for problem, solution, trace in zip(problems, found, search.traces, strict=True):
         result = Result(
             problem, solution, check(problem, solution), search.seed, stopped, seconds, search.iteration,
             search.reconstructions // count, record, tuple(trace), search.preparation / count,
