@@ -11,7 +11,7 @@ import time
 import pytest
 
 import ndsvrp
-from ndsvrp.cli.solve import plan_line
+from ndsvrp.cli.solve_text import plan_line
 from ndsvrp.io import read_solution
 from ndsvrp.search.planning import Request, plan
 
@@ -127,7 +127,7 @@ def test_preset_paper(nds, data, tmp_path):
 
 
 def test_hint_at_idle_cores(nds, instance, monkeypatch):
-    monkeypatch.setattr("ndsvrp.cli.solve.usable_cores", lambda: 6)
+    monkeypatch.setattr("ndsvrp.cli.solve_text.usable_cores", lambda: 6)
     hint = "(--chains 6 would use all 6 cores)"
     assert hint in nds("solve", instance, "--iterations", 1, "--set", "population=0").stdout
     assert "would use" not in nds("solve", instance, "--iterations", 1).stdout, "it would replace the population"
