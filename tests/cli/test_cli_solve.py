@@ -46,6 +46,18 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     assert json.loads(again.read_text())["cost"] <= cost
 
 
+@pytest.mark.parametrize(
+    "change", [("--vehicles", 16), ("--capacity", 601), ("--max-distance", 9999), ("--round", "none")]
+)
+def test_no_gap_for_another_problem(nds, instance, tmp_path, change):
+    """The best known cost is for the problem of the file."""
+    out = tmp_path / "a.json"
+    answer = nds("solve", instance, "--iterations", 5, *change, "--json", out)
+    assert "best known" not in answer.stdout + answer.stderr
+    assert (json.loads(out.read_text())["best_known"], json.loads(out.read_text())["gap"]) == (None, None)
+    assert "best known" not in nds("check", instance, out, *change).stdout
+
+
 def test_prints_the_routes_if_no_file_is_asked_for(nds, data, tmp_path):
     answer = nds("solve", data / "small/toy.vrp", "--iterations", 5)
     head, *routes, last = answer.stdout.splitlines()[-4:]
