@@ -16,10 +16,9 @@ from ndsvrp.errors import NdsError
 from ndsvrp.io.additions import columns_of
 from ndsvrp.metric import Metric
 from ndsvrp.records import describe
-from ndsvrp.search.planning import DEVICES, PRESETS, RUINS, SOLVERS, Request
+from ndsvrp.search.planning import DEVICES, OWN_OPTION, PRESETS, RUINS, SOLVERS, Request
 from ndsvrp.search.settings import Settings
 
-_OWN_OPTION = ("ruin", "chains")  # settings with an option besides --set
 _HELP = {name: sentence for record in (Settings, Request) for name, _, sentence in describe(record)}
 
 
@@ -138,12 +137,12 @@ ClusterName = Annotated[
 def parse_changes(changes: list[str]) -> dict[str, Any]:
     """Return settings by name, converted to the types of their fields; a change is written `removals=20`."""
     types = get_type_hints(Settings)
-    known = [field.name for field in fields(Settings) if field.name not in _OWN_OPTION]
+    known = [field.name for field in fields(Settings) if field.name not in OWN_OPTION]
     parsed: dict[str, Any] = {}
     for change in changes:
         name, _, text = change.partition("=")
         if name not in known:
-            hint = f"use --{name}" if name in _OWN_OPTION else f"known: {', '.join(known)}"
+            hint = f"use --{name}" if name in OWN_OPTION else f"known: {', '.join(known)}"
             raise NdsError(f"--set: no setting '{name}' ({hint})")
         parsed[name] = _parse(name, text, types[name])
     return parsed
