@@ -11,8 +11,8 @@ import pytest
 import ndsvrp
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("", "docs", "docs/tutorials", "docs/experiments", "configs", "results", "tools", "examples/data",
-           "tests/data")  # fmt: skip
+FOLDERS = ("", "docs", "docs/tutorials", "docs/experiments", "docs/findings", "configs", "results", "tools",
+           "examples/data", "tests/data")  # fmt: skip
 PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 BASES = ("", "src/ndsvrp", "native", "native/include/ndsvrp", "native/cuda")
 NATIVE = ("*.hpp", "*.cpp", "*.cu")

@@ -25,12 +25,12 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
   const Recipe recipe = plan->recipe;
   const i32* removed = given ? given + i64(i) * steps * recipe.removals : nullptr;
   const u64 key = chain_key(seed, iteration, number[i]);
-  const double* heat = temperature + i64(i) * steps;
+  const double* temperatures = temperature + i64(i) * steps;
 #if NDS_SPECULATES
-  const i32 done =
-      improve_speculatively<R, D>(bench.in, bench.chain, bench.work, recipe, removed, heat, from, to, key, crew);
+  const i32 done = improve_speculatively<R, D>(bench.in, bench.chain, bench.work, recipe, removed, temperatures, from,
+                                               to, key, crew);
 #else
-  const i32 done = improve<R, D>(bench.in, bench.chain, bench.work, recipe, removed, heat, from, to, key, crew);
+  const i32 done = improve<R, D>(bench.in, bench.chain, bench.work, recipe, removed, temperatures, from, to, key, crew);
 #endif
   bench.write_back(store, i);
   if (threadIdx.x == 0) made[i] = from == 0 || done == kFull ? done : made[i] + done;

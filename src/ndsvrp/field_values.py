@@ -33,6 +33,14 @@ def checked_array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | Non
     array = _as_floats(field, value)
     if shape is not None and array.shape != shape:
         raise InstanceError(f"has shape {array.shape}, expected {shape}", field=field)
+    if not np.all(np.abs(array) <= LARGEST):  # nan is not
+        _refuse_large(field, array, finite=finite)
+    array.flags.writeable = False
+    return array
+
+
+def _refuse_large(field: str, array: Floats, *, finite: bool) -> None:
+    """Raise for numbers that are too large and, if `finite`, for those that are infinite or nan."""
     if finite and not np.all(np.isfinite(array)):
         node, *others = np.argwhere(~np.isfinite(array))[0].tolist()
         where = f"from node {node} to node {others[0]}" if field in ("distance", "duration") else f"node {node}"
@@ -41,8 +49,6 @@ def checked_array(field: str, value: npt.ArrayLike, shape: tuple[int, ...] | Non
         first = int(np.argwhere(huge)[0][0]) if array.ndim else None
         who = "" if first is None else f" (node {first})"
         raise InstanceError(f"{array[huge].flat[0]:g} is too large{who}", field=field, node=first)
-    array.flags.writeable = False
-    return array
 
 
 def _as_floats(field: str, value: npt.ArrayLike) -> Floats:

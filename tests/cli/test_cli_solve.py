@@ -11,7 +11,7 @@ import time
 import pytest
 
 import ndsvrp
-from ndsvrp.cli.solve import plan_line
+from ndsvrp.cli.solve_text import plan_line
 from ndsvrp.io import read_solution
 from ndsvrp.search.planning import Request, plan
 
@@ -44,6 +44,18 @@ def test_writes_what_it_found(nds, instance, tmp_path):
     again = tmp_path / "again.json"
     nds("solve", instance, "--iterations", 1, "--init", report, "--json", again)
     assert json.loads(again.read_text())["cost"] <= cost
+
+
+@pytest.mark.parametrize(
+    "change", [("--vehicles", 16), ("--capacity", 601), ("--max-distance", 9999), ("--round", "none")]
+)
+def test_no_gap_for_another_problem(nds, instance, tmp_path, change):
+    """The best known cost is for the problem of the file."""
+    out = tmp_path / "a.json"
+    answer = nds("solve", instance, "--iterations", 5, *change, "--json", out)
+    assert "best known" not in answer.stdout + answer.stderr
+    assert (json.loads(out.read_text())["best_known"], json.loads(out.read_text())["gap"]) == (None, None)
+    assert "best known" not in nds("check", instance, out, *change).stdout
 
 
 def test_prints_the_routes_if_no_file_is_asked_for(nds, data, tmp_path):
@@ -127,7 +139,7 @@ def test_preset_paper(nds, data, tmp_path):
 
 
 def test_hint_at_idle_cores(nds, instance, monkeypatch):
-    monkeypatch.setattr("ndsvrp.cli.solve.usable_cores", lambda: 6)
+    monkeypatch.setattr("ndsvrp.cli.solve_text.usable_cores", lambda: 6)
     hint = "(--chains 6 would use all 6 cores)"
     assert hint in nds("solve", instance, "--iterations", 1, "--set", "population=0").stdout
     assert "would use" not in nds("solve", instance, "--iterations", 1).stdout, "it would replace the population"

@@ -33,7 +33,7 @@ def uniform(customers: int, seed: int = 0, **fields: Any) -> Problem:
     )
 
 
-def heat(problem: Problem, chains: int, steps: int, temperature: float = 0.02) -> np.ndarray:
+def temperatures(problem: Problem, chains: int, steps: int, temperature: float = 0.02) -> np.ndarray:
     return np.full((chains, steps), temperature * problem.side())
 
 
@@ -163,7 +163,7 @@ def test_view_shows_what_export_gives(variant: str) -> None:
     problem = random_problem(5, variant, "none", customers=30, layout="uniform", scale=1000.0)
     engine = CpuEngine()
     state = start(engine, [problem], [0, 0, 0], 2, rounds=3)
-    engine.improve(state, STRINGS, None, heat(problem, 3, 50), 2, 1)
+    engine.improve(state, STRINGS, None, temperatures(problem, 3, 50), 2, 1)
     view = engine.view(state)
     for chain in range(3):
         previous, following, number = np.zeros(31, int), np.zeros(31, int), np.full(31, -1)
@@ -273,7 +273,7 @@ def test_threads_and_slices_do_not_matter(variant: str, source: str) -> None:
         state = start(engine, [problem], np.zeros(5), 4, rounds=5)
         for iteration, recipe in enumerate((STRINGS, RELATED)):
             engine._pace = pace  # how many steps go into the first slice
-            engine.improve(state, recipe, None, heat(problem, 5, 300), 4, iteration)
+            engine.improve(state, recipe, None, temperatures(problem, 5, 300), 4, iteration)
         engine.evaluate(state, RELATED, None, 20, 4, 9, keep_best=True)
         return everything(engine, state)
 
@@ -285,7 +285,7 @@ def test_threads_and_slices_do_not_matter(variant: str, source: str) -> None:
     state = start(one_by_one, [problem], np.zeros(5), 4, rounds=5)
     chains, native = state.chains, native_recipe
     for iteration, recipe in enumerate((STRINGS, RELATED)):
-        ticks = np.ascontiguousarray(heat(problem, 5, 300) * state.per_unit[:, None])
+        ticks = np.ascontiguousarray(temperatures(problem, 5, 300) * state.per_unit[:, None])
         for step in range(300):
             chains.improve(native(recipe), None, ticks, step, step + 1, 4, iteration, 1, None)
     one_by_one.evaluate(state, RELATED, None, 20, 4, 9, keep_best=True)
@@ -297,7 +297,7 @@ def test_seed_chain_and_iteration_matter() -> None:
 
     def run(seed: int, iteration: int) -> list[Any]:
         state = start(engine, [problem], [0, 0], 0, rounds=0)
-        engine.improve(state, STRINGS, None, heat(problem, 2, 50), seed, iteration)
+        engine.improve(state, STRINGS, None, temperatures(problem, 2, 50), seed, iteration)
         return [engine.export(state, chain).routes for chain in (0, 1)]
 
     assert run(1, 1) == run(1, 1)
@@ -311,12 +311,12 @@ def test_seed_chain_and_iteration_matter() -> None:
 def test_exchange_goes_on_from_another_chain() -> None:
     problem, engine = uniform(30), CpuEngine()
     state = start(engine, [problem], [0, 0, 0], 1, rounds=10)
-    engine.improve(state, RELATED, None, heat(problem, 3, 50, 0.2), 1, 1)
+    engine.improve(state, RELATED, None, temperatures(problem, 3, 50, 0.2), 1, 1)
     before, costs = [engine.export(state, i, best=False) for i in range(3)], state.stats().costs
     lowest, middle, worst = np.argsort(costs)
     engine.exchange(state, np.array([(costs[lowest] + costs[middle]) / 2 - costs[lowest]]), 1, 1)
     assert [engine.export(state, i, best=False) for i in range(3)] == [before[lowest]] * 3
-    engine.improve(state, RELATED, None, heat(problem, 3, 50), 1, 2)
+    engine.improve(state, RELATED, None, temperatures(problem, 3, 50), 1, 2)
     assert_costs_are_true(engine, state)
     assert engine.export(state, 0, best=False) != engine.export(state, 2, best=False)
     assert costs[worst] > costs[middle] > costs[lowest]
@@ -326,9 +326,11 @@ def test_exchange_forgets_no_best() -> None:
     """The best of the chain that is replaced stays, unless it takes on a better one."""
     problem, engine = uniform(30), CpuEngine()
     state = start(engine, [problem], [0, 0], 1, rounds=10)
-    engine.improve(state, RELATED, None, np.concatenate([np.zeros((1, 40)), heat(problem, 1, 40, 5.0)]), 1, 1)
+    engine.improve(state, RELATED, None, np.concatenate([np.zeros((1, 40)), temperatures(problem, 1, 40, 5.0)]), 1, 1)
     cold, hot = (engine.export(state, i) for i in range(2))
-    engine.improve(state, RELATED, None, np.concatenate([heat(problem, 1, 9, 0.3), heat(problem, 1, 9, 9.0)]), 1, 2)
+    engine.improve(
+        state, RELATED, None, np.concatenate([temperatures(problem, 1, 9, 0.3), temperatures(problem, 1, 9, 9.0)]), 1, 2
+    )
     now, best = state.stats().costs.tolist(), state.stats().best_costs.tolist()
     assert best[1] < now[0] < now[1], "the test needs a chain that has seen better than what it is given"
     engine.exchange(state, np.zeros(1), 1, 1)
@@ -367,7 +369,7 @@ def test_costs_never_drift(variant: str, source: str, limited: bool) -> None:
     engine = CpuEngine(threads=2)
     state = start(engine, [problem], [0, 0], 5, rounds=2)
     for iteration in range(10):
-        temperature = heat(problem, 2, 10_000, [0.02, 0.5][iteration // 9])
+        temperature = temperatures(problem, 2, 10_000, [0.02, 0.5][iteration // 9])
         engine.improve(state, (STRINGS, RELATED)[iteration % 2], None, temperature, 5, iteration)
     assert np.any(state.stats().costs > state.stats().best_costs)
     assert_costs_are_true(engine, state)
@@ -381,7 +383,7 @@ def test_costs_are_true_for_every_kind(variant: str, source: str) -> None:
         engine = CpuEngine()
         state = start(engine, [problem], [0], seed, rounds=3)
         for iteration, recipe in enumerate((STRINGS, RELATED)):
-            engine.improve(state, recipe, None, heat(problem, 1, 100, 0.1), seed, iteration)
+            engine.improve(state, recipe, None, temperatures(problem, 1, 100, 0.1), seed, iteration)
         assert_costs_are_true(engine, state)
 
 

@@ -203,8 +203,8 @@ def check_regions(cuda: CudaEngine) -> int:
             ends.append([])
             for iteration in range(6):
                 recipe = replace(RECIPES[iteration % 4], regions=regions)
-                heat = np.broadcast_to(0.01 * problem.side(), (2, 50))
-                engine.improve(state, recipe, None, heat, 1, iteration)
+                temperatures = np.broadcast_to(0.01 * problem.side(), (2, 50))
+                engine.improve(state, recipe, None, temperatures, 1, iteration)
                 engine.exchange(state, middle(state), 1, iteration)
                 ends[-1] += [everything(engine, state), state.stats().made]
         assert ends[0] == ends[1], f"{variant}, {n} customers, {regions} regions: {difference(*ends)}"
@@ -217,19 +217,19 @@ def check_tensors(cuda: CudaEngine) -> int:
     problem = random_problem(1, "cvrp", "none", customers=80, layout="uniform")
     state, other = (start(engine, [problem], [0] * 6, 1, rounds=3) for engine in (cuda, CpuEngine()))
     removed = np.argsort(np.random.default_rng(1).random((6, 9, 80)), axis=-1)[..., :12].astype(np.int32) + 1
-    recipe, heat = Recipe(removals=12, orders=5), np.full((6, 9), 0.01)
+    recipe, temperatures = Recipe(removals=12, orders=5), np.full((6, 9), 0.01)
     torch.cuda.synchronize()
     with torch.cuda.stream(torch.cuda.Stream()):
         lists = torch.as_tensor(removed, device="cuda")
         deltas = cuda.evaluate(state, recipe, lists, 9, 1, 1, keep_best=True)
-        cuda.improve(state, recipe, lists, torch.as_tensor(heat, device="cuda"), 1, 2)
+        cuda.improve(state, recipe, lists, torch.as_tensor(temperatures, device="cuda"), 1, 2)
         cuda.exchange(state, np.zeros(1), 1, 2)
         view = cuda.view(state, on_device=True)
         torch.cuda.current_stream().synchronize()
     assert deltas.is_cuda and view.is_cuda
     cpu = CpuEngine()
     assert deltas.cpu().numpy().tolist() == cpu.evaluate(other, recipe, removed, 9, 1, 1, keep_best=True).tolist()
-    cpu.improve(other, recipe, removed, heat, 1, 2)
+    cpu.improve(other, recipe, removed, temperatures, 1, 2)
     cpu.exchange(other, np.zeros(1), 1, 2)
     assert [part.cpu().tolist() for part in view] == [part.tolist() for part in cpu.view(other)]
     assert everything(cuda, state) == everything(cpu, other)
@@ -250,10 +250,10 @@ def check_deadlines(cuda: CudaEngine) -> int:
     assert late < 0.5, f"{late:.3f} s after the deadline"  # others may have the GPU meanwhile; see `nds bench gpu`
     assert cuda.export(state, 0, best=False) == before
     assert 0 <= state.stats().made < 20_000
-    heat = np.full((2, 700), 0.01)  # in three launches
-    cuda.improve(state, RECIPES[1], None, heat, 1, 2, deadline=time.perf_counter() + 60.0)
+    temperatures = np.full((2, 700), 0.01)  # in three launches
+    cuda.improve(state, RECIPES[1], None, temperatures, 1, 2, deadline=time.perf_counter() + 60.0)
     other = start(CpuEngine(), [problem], [0, 0], 1, rounds=0)
-    CpuEngine().improve(other, RECIPES[1], None, heat, 1, 2)
+    CpuEngine().improve(other, RECIPES[1], None, temperatures, 1, 2)
     assert state.stats().made == other.stats().made == 2 * 700
     assert everything(cuda, state) == everything(CpuEngine(), other)
     return 2

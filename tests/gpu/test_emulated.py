@@ -196,10 +196,10 @@ def test_the_same_temperature_for_all_steps() -> None:
     """Said in one number per chain, or in one per step: the same routes."""
     problem = random_problem(3, "cvrp", "none", customers=20)
     each, ends = np.array([0.02, 0.3]) * problem.side(), []
-    for heat in (np.broadcast_to(each[:, None], (2, 9)), np.repeat(each[:, None], 9, axis=1)):
+    for temperatures in (np.broadcast_to(each[:, None], (2, 9)), np.repeat(each[:, None], 9, axis=1)):
         for one in (engine("auto"), CpuEngine()):
             state = start(one, [problem], [0, 0], 1, rounds=0)
-            one.improve(state, Recipe(rule="related", removals=5, orders=2), None, heat, 1, 1)
+            one.improve(state, Recipe(rule="related", removals=5, orders=2), None, temperatures, 1, 1)
             ends.append(agree.everything(one, state))
     assert ends[0] == ends[1] == ends[2] == ends[3]
 
@@ -207,11 +207,11 @@ def test_the_same_temperature_for_all_steps() -> None:
 def test_numbers_are_read_anew_after_every_change() -> None:
     problem = random_problem(3, "cvrp", "none", customers=20)
     cuda, cpu = engine("auto"), CpuEngine()
-    recipe, heat = Recipe(rule="related", removals=5, orders=2), np.full((3, 4), 0.3 * problem.side())
+    recipe, temperatures = Recipe(rule="related", removals=5, orders=2), np.full((3, 4), 0.3 * problem.side())
     states: list[Any] = [start(one, [problem], [0, 0, 0], 1, rounds=0) for one in (cuda, cpu)]
     changes: list[Any] = [
-        lambda one, state: one.improve(state, recipe, None, heat, 1, 1),
-        lambda one, state: one.improve(state, recipe, None, heat, 1, 2, deadline=time.perf_counter() + 600),
+        lambda one, state: one.improve(state, recipe, None, temperatures, 1, 1),
+        lambda one, state: one.improve(state, recipe, None, temperatures, 1, 2, deadline=time.perf_counter() + 600),
         lambda one, state: one.exchange(state, np.zeros(1), 1, 2),
         lambda one, state: one.evaluate(state, recipe, None, 8, 1, 3, keep_best=True),
     ]
@@ -321,19 +321,19 @@ def test_steps_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a deadline no launch reinserts many, and no more than two are under way; steps made add up."""
     problem, recipe = random_problem(2, "cvrp", "none", customers=20), Recipe(rule="related", removals=5, orders=2)
     monkeypatch.setattr(cuda_engine, "LAUNCH", 10)
-    heat, ends = np.full((2, 7), 0.1 * problem.side()), []
+    temperatures, ends = np.full((2, 7), 0.1 * problem.side()), []
     for each in (engine("auto"), CpuEngine()):
         state = start(each, [problem], [0, 0], 1, rounds=0)
-        each.improve(state, recipe, None, heat, 1, 1, deadline=time.perf_counter() + 600)
+        each.improve(state, recipe, None, temperatures, 1, 1, deadline=time.perf_counter() + 600)
         assert state.stats().made == 14
         ends.append(agree.everything(each, state))
         if each.name == "cuda":
             log: Any = each.device.log  # type: ignore[attr-defined]
             launch = "improve_chains"
             assert log[log.index(launch) :][:7] == [launch, launch, "wait", launch, "wait", launch, "read"]
-        each.improve(state, recipe, None, heat[:, :0], 1, 2, deadline=time.perf_counter() + 600)
+        each.improve(state, recipe, None, temperatures[:, :0], 1, 2, deadline=time.perf_counter() + 600)
         assert state.stats().made == 0
-        each.improve(state, recipe, None, heat, 1, 3, deadline=time.perf_counter())
+        each.improve(state, recipe, None, temperatures, 1, 3, deadline=time.perf_counter())
         assert state.stats().made <= (2 if each.name == "cuda" else 0), "none; a GPU may begin one per chain"
     assert ends[0] == ends[1]
 

@@ -120,12 +120,12 @@ def test_launches_do_not_wait() -> None:
     problem, chains = generate("cvrp", 60, seed=1)[0], 4
     engine, policy = CudaEngine(), Policy(network(), "cuda")
     state, coordinates = start(engine, [problem], np.zeros(chains, np.int32), 1, rounds=2), augmentations(problem, 4)
-    heat = np.broadcast_to(np.full((chains, 1), 1e-3), (chains, 16))
+    temperatures = np.broadcast_to(np.full((chains, 1), 1e-3), (chains, 16))
 
     def iterate(i: int) -> torch.Tensor:
         view = engine.view(state, on_device=True)
         removed = policy(RuinRequest(problem, coordinates, view, 16, 6, np.random.default_rng(i)))
-        engine.improve(state, base.Recipe(removals=6, orders=2), removed, heat, 1, i)
+        engine.improve(state, base.Recipe(removals=6, orders=2), removed, temperatures, 1, i)
         engine.exchange(state, np.zeros(1), 1, i)
         asked.append(state.snapshot())
         return removed
@@ -153,7 +153,7 @@ def test_regions() -> None:
     problem, chains = generate("pcvrp", 90, seed=1)[0], 4
     engine, policy = CudaEngine(), Policy(network(), "cuda")
     state, coordinates = start(engine, [problem], np.zeros(chains, np.int32), 1, rounds=2), augmentations(problem, 4)
-    recipe, heat = base.Recipe(removals=6, orders=2, regions=3), np.broadcast_to(np.full((4, 1), 1e-3), (4, 16))
+    recipe, temperatures = base.Recipe(removals=6, orders=2, regions=3), np.broadcast_to(np.full((4, 1), 1e-3), (4, 16))
     removed: list[torch.Tensor] = []
 
     def iterate(i: int) -> None:
@@ -174,8 +174,8 @@ def test_regions() -> None:
                 assert sorted(set().union(*own[:3])) == list(range(1, 91))
             return removed[-1]
 
-        engine.improve(state, recipe, choose, heat, 1, i)
-        engine.improve(state, base.Recipe(rule="string", all_routes=True, regions=3), None, heat, 1, i)
+        engine.improve(state, recipe, choose, temperatures, 1, i)
+        engine.improve(state, base.Recipe(rule="string", all_routes=True, regions=3), None, temperatures, 1, i)
         engine.exchange(state, np.zeros(1), 1, i)
 
     with pytest.warns(NdsWarning, match="no kernel selects customers for a network of this shape"):

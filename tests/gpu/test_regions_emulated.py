@@ -57,14 +57,15 @@ def test_a_batch_is_searched_as_on_the_cpu_alone(kinds: tuple[str, ...]) -> None
 
 def test_a_deadline_and_an_interruption_leave_whole_solutions(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_problem(2, "cvrp", "none", customers=20, layout="uniform").replace(capacity=20.0)
-    recipe, heat = Recipe(rule="related", removals=5, orders=2, regions=3), np.full((2, 7), 0.1 * problem.side())
+    recipe = Recipe(rule="related", removals=5, orders=2, regions=3)
+    temperatures = np.full((2, 7), 0.1 * problem.side())
     monkeypatch.setattr(cuda_engine, "LAUNCH", 10)
     ends = []
     for engine in (emulated(), CpuEngine()):
         state: Any = start(engine, [problem], [0, 0], 1, rounds=0)
-        engine.improve(state, recipe, None, heat, 1, 1, deadline=time.perf_counter() + 600)
+        engine.improve(state, recipe, None, temperatures, 1, 1, deadline=time.perf_counter() + 600)
         ends.append([agree.everything(engine, state), state.stats().made])
-        engine.improve(state, recipe, None, heat, 1, 2, deadline=time.perf_counter())
+        engine.improve(state, recipe, None, temperatures, 1, 2, deadline=time.perf_counter())
         assert check(problem, engine.export(state, 0, best=False)).feasible
         assert state.stats().made <= (2 * 3 if engine.name == "cuda" else 0), "none; a GPU may begin one per part"
     assert ends[0] == ends[1]
@@ -78,7 +79,7 @@ def test_a_deadline_and_an_interruption_leave_whole_solutions(monkeypatch: pytes
 
     monkeypatch.setattr(device, "mark", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        cuda.improve(state, recipe, None, heat, 1, 1, deadline=time.perf_counter() + 600)
+        cuda.improve(state, recipe, None, temperatures, 1, 1, deadline=time.perf_counter() + 600)
     assert device.log[-3:] == [*SPLIT, "improve_chains", *MERGE]
     monkeypatch.undo()
     assert check(problem, cuda.export(state, 0, best=False)).feasible

@@ -61,14 +61,14 @@ def many_chains() -> tuple[list[Problem], list[int], list[int]]:
 def test_sources_are_those_of_the_reference(batch: Any, iterations: int) -> None:
     problems, numbers, first = batch()
     which, moves = np.array(numbers), 0
-    heat = np.array([problems[i].side() for i in numbers])[:, None] * np.full((len(numbers), 3), 0.5)
+    temperatures = np.array([problems[i].side() for i in numbers])[:, None] * np.full((len(numbers), 3), 0.5)
     cpu, *others = engines()
     states = {engine.name: engine.start(problems, which, first=np.array(first, np.int32)) for engine in (cpu, *others)}
     state: Any = states["cpu"]
     assert (state.per_unit == 1).all()
     for iteration in range(iterations):
         for engine in (cpu, *others):
-            engine.improve(states[engine.name], RANDOM, None, heat, 5, iteration)
+            engine.improve(states[engine.name], RANDOM, None, temperatures, 5, iteration)
         costs, before, best = state.chains.costs().tolist(), routes(cpu, state), state.stats().best_costs
         reach = reaches(state.stats().costs, which)[iteration % 4]
         keys = [chain_key(5, iteration, number) for number in first]
@@ -103,8 +103,8 @@ def test_who_goes_where(engine: Engine) -> None:
     """Two of five improve: first both are within reach, then only the better one."""
     problem = random_problem(3, "cvrp", "none", customers=9)
     state: Any = start(engine, [problem], [0] * 5, 1, rounds=0)
-    heat = np.repeat([[-1e9], [0.0], [-1e9], [0.0], [-1e9]], 2, axis=1) * problem.side()
-    engine.improve(state, RANDOM, None, heat, 1, 1)
+    temperatures = np.repeat([[-1e9], [0.0], [-1e9], [0.0], [-1e9]], 2, axis=1) * problem.side()
+    engine.improve(state, RANDOM, None, temperatures, 1, 1)
     costs = state.stats().costs
     assert len(set(costs.tolist())) == 3 and costs[[1, 3]].max() < costs[0]
     engine.exchange(state, np.array([abs(costs[1] - costs[3])]), 1, 2)

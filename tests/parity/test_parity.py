@@ -61,9 +61,9 @@ def test_given_removals(variant: str, source: str) -> None:
         removals = int(rng.integers(1, problem.customers + 1))
         removed = np.array([[1 + rng.permutation(problem.customers)[:removals] for _ in range(6)]], np.int32)
         recipe = Recipe(removals=removals, orders=1 + seed % 3, all_routes=scope, open_route=0.5)
-        heat = np.full((1, 6), problem.side() * [0.0, 0.1, 1e9][seed % 3])
-        engine.improve(state, recipe, removed, heat, seed, 1)
-        reference.improve(recipe, removed[0].tolist(), in_ticks(problem, heat[0]), chain_key(seed, 1, 0))
+        temperatures = np.full((1, 6), problem.side() * [0.0, 0.1, 1e9][seed % 3])
+        engine.improve(state, recipe, removed, temperatures, seed, 1)
+        reference.improve(recipe, removed[0].tolist(), in_ticks(problem, temperatures[0]), chain_key(seed, 1, 0))
         assert_same(state, 0, reference)
 
 
@@ -113,10 +113,10 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
             string_average=[10.0, 3.7][seed % 2],
             string_depth=[0.01, 0.6][seed // 3],
         )
-        heat = np.full((1, 12), problem.side() * 0.03)
+        temperatures = np.full((1, 12), problem.side() * 0.03)
         for iteration in (1, 2):
-            engine.improve(state, recipe, None, heat, seed, iteration)
-            reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(seed, iteration, 0))
+            engine.improve(state, recipe, None, temperatures, seed, iteration)
+            reference.improve(recipe, None, in_ticks(problem, temperatures[0]), chain_key(seed, iteration, 0))
             assert_same(state, 0, reference)
 
 
@@ -156,10 +156,10 @@ def test_long_routes_with_windows() -> None:
     engine, reference = CpuEngine(), Chain(Numbers(problem))
     state = start(engine, [problem], [0], 1, rounds=3)
     reference.start(1, 0, 3, False)
-    heat = np.full((1, 60), problem.side() * 0.01)
+    temperatures = np.full((1, 60), problem.side() * 0.01)
     for iteration in (1, 2):
-        engine.improve(state, recipe, None, heat, 1, iteration)
-        reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(1, iteration, 0))
+        engine.improve(state, recipe, None, temperatures, 1, iteration)
+        reference.improve(recipe, None, in_ticks(problem, temperatures[0]), chain_key(1, iteration, 0))
         assert_same(state, 0, reference)
     assert max(map(len, engine.export(state, 0).routes)) > 20
 
@@ -196,14 +196,14 @@ def test_annealed_trajectories(name: str, recipe: Recipe, variant: str, source: 
     engine, steps, seed = CpuEngine(), 200 if name == "sisr" else 100, 7
     problem = random_problem(3, variant, source, customers=35, vehicles=limited, layout="uniform", scale=1000.0)
     state = start(engine, [problem], [0, 0], seed, rounds=2)
-    heat = problem.side() * 0.1 * 0.01 ** (np.arange(2 * steps).reshape(2, steps) / (2 * steps))
-    engine.improve(state, recipe, None, heat, seed, 5)
+    temperatures = problem.side() * 0.1 * 0.01 ** (np.arange(2 * steps).reshape(2, steps) / (2 * steps))
+    engine.improve(state, recipe, None, temperatures, seed, 5)
     accepted = []
     for chain in (0, 1):
         reference = Chain(Numbers(problem))
         reference.start(seed, chain, 2, limited)
         accepted.append(
-            reference.improve(recipe, None, in_ticks(problem, heat[chain]), chain_key(seed, 5, chain)),
+            reference.improve(recipe, None, in_ticks(problem, temperatures[chain]), chain_key(seed, 5, chain)),
         )
         assert_same(state, chain, reference)
     assert accepted[0] != steps, "a test of acceptance needs refusals"
@@ -220,9 +220,9 @@ def test_long_routes_are_scanned_whole() -> None:
         state, reference = start(CpuEngine(), [problem], [0], 0, init=Solution(routes)), Chain(Numbers(problem))
         reference.set_routes(routes)
         recipe = Recipe(rule="related", removals=8, orders=2, all_routes=True, blink=[0.0, 0.5][seed % 2])
-        heat = np.full((1, 12), problem.side() * 0.02)
-        CpuEngine().improve(state, recipe, None, heat, seed, 1)
-        reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(seed, 1, 0))
+        temperatures = np.full((1, 12), problem.side() * 0.02)
+        CpuEngine().improve(state, recipe, None, temperatures, seed, 1)
+        reference.improve(recipe, None, in_ticks(problem, temperatures[0]), chain_key(seed, 1, 0))
         assert_same(state, 0, reference)
         assert max(map(len, reference.routes)) > 64
 
@@ -236,9 +236,9 @@ def test_full_vehicles(customers: int) -> None:
         reference, state = Chain(Numbers(problem)), start(CpuEngine(), [problem], [0], 1, rounds=1)
         reference.start(1, 0, 1, False)
         recipe = Recipe(rule="random", removals=customers, all_routes=True)
-        heat = np.full((1, 40), problem.side())
-        CpuEngine().improve(state, recipe, None, heat, 1, 1)
-        assert reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(1, 1, 0)) > 20
+        temperatures = np.full((1, 40), problem.side())
+        CpuEngine().improve(state, recipe, None, temperatures, 1, 1)
+        assert reference.improve(recipe, None, in_ticks(problem, temperatures[0]), chain_key(1, 1, 0)) > 20
         assert_same(state, 0, reference)
         assert sorted(reference.routes) == [[c] for c in range(1, customers + 1)]
 
@@ -251,9 +251,9 @@ def test_nobody_is_served() -> None:
     problem = Problem(coordinates=coordinates, demand=np.r_[0, np.ones(11)], capacity=3, prize=prize)
     recipe = Recipe(rule="string", open_route=0.0)
     state, reference = start(CpuEngine(), [problem], [0], 0, init=Solution([])), Chain(Numbers(problem))
-    heat = np.full((1, 20), 0.1)
-    CpuEngine().improve(state, recipe, None, heat, 0, 0)
-    reference.improve(recipe, None, in_ticks(problem, heat[0]), chain_key(0, 0, 0))
+    temperatures = np.full((1, 20), 0.1)
+    CpuEngine().improve(state, recipe, None, temperatures, 0, 0)
+    reference.improve(recipe, None, in_ticks(problem, temperatures[0]), chain_key(0, 0, 0))
     assert_same(state, 0, reference)
     assert reference.routes == []
     assert state.stats().costs[0] == pytest.approx(11e-2, rel=1e-5)
@@ -282,10 +282,11 @@ def test_evaluate(variant: str, source: str) -> None:
 
         # Each is what rebuilding with the same draws brings: step k starts from the same solution if no other is taken.
         for k in range(7):
-            heat = np.zeros((1, k + 1))
-            heat[0, k] = 1e9 * problem.side()
+            temperatures = np.zeros((1, k + 1))
+            temperatures[0, k] = 1e9 * problem.side()
             again = start(engine, [problem], [0], 0, init=routes)
-            only_last = np.where(np.arange(k + 1) == k, heat, -1e9 * problem.side())  # below zero: never accepted
+            never = -1e9 * problem.side()  # below zero: not accepted
+            only_last = np.where(np.arange(k + 1) == k, temperatures, never)
             engine.improve(again, recipe, None, only_last, seed, 3)
             if ticks[0, k] < Numbers(problem).per_unit * 1e6 * problem.side():
                 assert again.chains.costs()[0] - before == ticks[0, k]

@@ -52,10 +52,10 @@ def test_trajectories(variant: str, source: str, limited: bool, limits: bool) ->
         state: Any = start(engine, [problem], [0, 0], seed, rounds=1)
         for number, reference in enumerate(references):
             reference.start(seed, number, 1, limited)
-        recipe, heat = recipe_of(seed, 2 + seed % 3), np.full((2, 8), problem.side() * 0.03)
-        ticks = [float(t) for t in heat[0] * Numbers(problem).per_unit]
+        recipe, temperatures = recipe_of(seed, 2 + seed % 3), np.full((2, 8), problem.side() * 0.03)
+        ticks = [float(t) for t in temperatures[0] * Numbers(problem).per_unit]
         for iteration in (1, 2):
-            engine.improve(state, recipe, None, heat, seed, iteration)
+            engine.improve(state, recipe, None, temperatures, seed, iteration)
             for number, reference in enumerate(references):
                 used += improve(reference, recipe, ticks, seed, iteration, number)
                 assert_same(state, number, reference)
@@ -73,9 +73,9 @@ def test_a_long_trajectory(variant: str, source: str, limited: bool) -> None:
     reference.start(seed, 0, 1, limited)
     recipe = Recipe(rule="string", sorted_orders=True, all_routes=True, blink=0.01, tails=20, regions=3)
     for iteration in range(4):
-        heat = np.full((1, 20), problem.side() * 0.03 * 0.2**iteration)
-        engine.improve(state, recipe, None, heat, seed, iteration)
-        improve(reference, recipe, [float(t) for t in heat[0] * Numbers(problem).per_unit], seed, iteration, 0)
+        temperatures = np.full((1, 20), problem.side() * 0.03 * 0.2**iteration)
+        engine.improve(state, recipe, None, temperatures, seed, iteration)
+        improve(reference, recipe, [float(t) for t in temperatures[0] * Numbers(problem).per_unit], seed, iteration, 0)
         assert_same(state, 0, reference)
     assert check(problem, engine.export(state, 0)).feasible or limited
 
@@ -91,7 +91,8 @@ def test_given_removals(variant: str, source: str, limited: bool) -> None:
     references = [Chain(Numbers(problem)) for _ in range(2)]
     for number, reference in enumerate(references):
         reference.start(seed, number, 1, limited)
-    recipe, heat, used = Recipe(removals=12, orders=2, tails=20, regions=3), np.full((2, 9), problem.side() * 0.03), 0
+    recipe, used = Recipe(removals=12, orders=2, tails=20, regions=3), 0
+    temperatures = np.full((2, 9), problem.side() * 0.03)
     for iteration in (1, 2):
         parts = [p for i, each in enumerate(references) for p in split(each, 3, chain_key(seed, iteration, i))]
         lists = np.argsort(random.random((6, 7, 30)), axis=-1)[..., :12].astype(np.int32) + 1
@@ -101,9 +102,9 @@ def test_given_removals(variant: str, source: str, limited: bool) -> None:
             assert [row[:count].tolist() for count, row in zip(*regions, strict=True)] == [p.own for p in parts]
             return lists  # fewer than the nine asked for
 
-        engine.improve(state, recipe, choose, heat, seed, iteration)
+        engine.improve(state, recipe, choose, temperatures, seed, iteration)
         assert state.made == 7 * sum(bool(part.own) for part in parts)
-        ticks = [float(t) for t in heat[0, :7] * Numbers(problem).per_unit]
+        ticks = [float(t) for t in temperatures[0, :7] * Numbers(problem).per_unit]
         for number, reference in enumerate(references):
             given = lists[3 * number : 3 * number + 3].tolist()
             used += improve(reference, recipe, ticks, seed, iteration, number, given)
@@ -138,8 +139,8 @@ def test_lanes_agree(isa: str, variant: str, source: str) -> None:
             except ValueError:
                 pytest.skip(f"no build for {isa}")
             for iteration in range(2):
-                heat = np.full((2, 3), problem.side() * 0.05)
-                engine.improve(state, recipe_of(seed, 3), None, heat, seed, iteration)
+                temperatures = np.full((2, 3), problem.side() * 0.05)
+                engine.improve(state, recipe_of(seed, 3), None, temperatures, seed, iteration)
                 seen += [engine.export(state, chain, best=best).routes for chain in (0, 1) for best in (True, False)]
             seen += [state.chains.costs().tolist(), state.chains.missing(best=True).tolist(), state.made]
         ends.append(seen)

@@ -76,12 +76,12 @@ def test_given_removals_and_full_vehicles(isa: str, customers: int) -> None:
     rng = np.random.default_rng(customers)
     removals = max(1, customers * 9 // 10)
     removed = np.array([[1 + rng.permutation(customers)[:removals] for _ in range(3)]], np.int32)
-    recipe, heat = Recipe(removals=removals, orders=4), np.full((1, 3), problem.side() * 10.0)
+    recipe, temperatures = Recipe(removals=removals, orders=4), np.full((1, 3), problem.side() * 10.0)
     ends = []
     for kind in (isa, "base"):
         engine = CpuEngine(isa=kind)
         state = start(engine, [problem], [0], 1, rounds=0)
-        engine.improve(state, recipe, removed, heat, 1, 0)
+        engine.improve(state, recipe, removed, temperatures, 1, 0)
         ends.append((engine.export(state, 0, best=False), engine.export(state, 0), state.stats().costs.tolist()))
     assert ends[0] == ends[1]
 

@@ -39,7 +39,7 @@ class FakeEngine:
         self.state = FakeState(costs)
         self.reaches: list[list[float]] = []  #: of all calls
         self.temperatures: list[float] = []
-        self.heat: np.ndarray | None = None  #: of the last call
+        self.last_temperatures: np.ndarray | None = None  #: of the last call
 
     def start(self, problems: Any, problem_of: Any, init: Any, *, first: Any, precompile: Any) -> FakeState:
         chains = len(self.state.all) // len(problems)
@@ -51,7 +51,7 @@ class FakeEngine:
 
     def improve(self, state: Any, recipe: Any, removed: Any, temperature: np.ndarray, *_: Any, **__: Any) -> None:
         assert (np.ptp(temperature, axis=1) == 0).all()
-        self.heat = temperature
+        self.last_temperatures = temperature
         self.temperatures.append(float(temperature[0, 0]))
         self.state.made = int(temperature.shape[1])
 
@@ -90,7 +90,7 @@ def test_absolute_temperatures() -> None:
     engine = FakeEngine([1.0] * 6)
     run_on(engine, iterations=2, problems=3, hot=0.1, cold=0.001, temperature_scale="absolute")
     assert engine.temperatures == pytest.approx([0.1, 0.01])
-    assert engine.heat == pytest.approx(np.full((6, 3), 0.01))
+    assert engine.last_temperatures == pytest.approx(np.full((6, 3), 0.01))
     assert engine.reaches == [pytest.approx([1.5] * 3), pytest.approx([0.15] * 3)]
 
 
@@ -130,8 +130,8 @@ def test_each_problem_has_its_temperature_and_trace() -> None:
     engine.exchange = exchange  # type: ignore[method-assign]
     engine.export = lambda state, chain: exported.append(chain)  # type: ignore[attr-defined]
     search = run_on(engine, problems=3, callback=told.append)
-    assert engine.heat is not None
-    assert engine.heat == pytest.approx(np.repeat([10.0, 10.0, 0.1, 0.1, 100.0, 100.0], 3).reshape(6, 3))
+    assert engine.last_temperatures is not None
+    assert engine.last_temperatures == pytest.approx(np.repeat([10.0, 10.0, 0.1, 0.1, 100.0, 100.0], 3).reshape(6, 3))
     assert course(search) == [[(0, 5.0)], [(0, 7.0), (1, 6.5)], [(0, 9.0), (1, 8.0)]]
     assert (told[1].best, told[1].unserved) == (6.5, 0)
     assert told[1].temperature == pytest.approx((10.0 + 0.1 + 100.0) / 3)

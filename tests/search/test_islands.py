@@ -44,8 +44,8 @@ def test_groups_exchange_apart(engine: Engine) -> None:
     """Chains 0 and 1 are improved, 2 and 3 are not: at reach 0 each group goes on from its own best chain."""
     problem = generate("cvrp", 12, seed=3)[0]
     state: Any = start(engine, [problem], [0] * 4, 1, rounds=0)
-    heat = np.repeat([[-1e9], [0.0], [-1e9], [1e9]], 4, axis=1)
-    engine.improve(state, Recipe(rule="random", removals=4, all_routes=True), None, heat, 1, 1)
+    temperatures = np.repeat([[-1e9], [0.0], [-1e9], [1e9]], 4, axis=1)
+    engine.improve(state, Recipe(rule="random", removals=4, all_routes=True), None, temperatures, 1, 1)
     before = state.stats().costs
     assert before[1] < before[2] and len(set(before.tolist())) == 3
     engine.exchange(state, np.zeros(1), 1, 1, groups=2)

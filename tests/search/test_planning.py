@@ -55,6 +55,21 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(solver="sisr") == ("sisr", "string", "cpu", 1), "a single chain"
 
 
+def test_options_among_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`chains` and `ruin` mean the same wherever they are given."""
+    problem = generate("cvrp", 100, seed=1)[0]
+    for has_gpu in (False, True):
+        monkeypatch.setattr(planning, "_has_gpu", lambda gpu=has_gpu: gpu)
+        for given in ({"chains": 6}, {"ruin": "related"}, {"chains": 6, "ruin": "policy"}):
+            both = Request(**given), Request(settings=given)
+            assert both[0] == both[1]
+            assert plan(problem, both[0]) == plan(problem, both[1])
+    few = plan(problem, Request(device="cpu", settings={"chains": 6, "hot": 0.2}))
+    assert (few.settings.chains, few.settings.population, few.settings.hot) == (6, 0, 0.2)
+    with pytest.raises(NdsError, match="chains is given twice, as an option and as a setting"):
+        Request(chains=5, settings={"chains": 6})
+
+
 # --- chains and regions ----------------------------------------------------------------------------
 
 

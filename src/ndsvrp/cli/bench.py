@@ -12,8 +12,7 @@ from ndsvrp.bench import GPU_PARTS
 from ndsvrp.bench.instances import parse_span
 from ndsvrp.bench.solvers import DEFAULT, KNOWN
 from ndsvrp.cli.formatting import console, say
-from ndsvrp.cli.options import ClusterName, IgnoreField, RowFile, option, request_option
-from ndsvrp.cli.solve import parse_changes
+from ndsvrp.cli.options import ClusterName, IgnoreField, RowFile, option, parse_changes, request_option
 from ndsvrp.data.sets import SUITES
 from ndsvrp.errors import InstanceError, NdsError
 from ndsvrp.io.files import check_writable, exists, read_bytes, refused

@@ -2,19 +2,21 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from ndsvrp.cluster import CLUSTERS
 from ndsvrp.data.locate import locate_file
+from ndsvrp.errors import NdsError
 from ndsvrp.io.additions import columns_of
 from ndsvrp.metric import Metric
 from ndsvrp.records import describe
-from ndsvrp.search.planning import DEVICES, PRESETS, RUINS, SOLVERS, Request
+from ndsvrp.search.planning import DEVICES, OWN_OPTION, PRESETS, RUINS, SOLVERS, Request
 from ndsvrp.search.settings import Settings
 
 _HELP = {name: sentence for record in (Settings, Request) for name, _, sentence in describe(record)}
@@ -130,3 +132,30 @@ ClusterName = Annotated[
         "on this machine.",
     ),
 ]
+
+
+def parse_changes(changes: list[str]) -> dict[str, Any]:
+    """Return settings by name, converted to the types of their fields; a change is written `removals=20`."""
+    types = get_type_hints(Settings)
+    known = [field.name for field in fields(Settings) if field.name not in OWN_OPTION]
+    parsed: dict[str, Any] = {}
+    for change in changes:
+        name, _, text = change.partition("=")
+        if name not in known:
+            hint = f"use --{name}" if name in OWN_OPTION else f"known: {', '.join(known)}"
+            raise NdsError(f"--set: no setting '{name}' ({hint})")
+        parsed[name] = _parse(name, text, types[name])
+    return parsed
+
+
+def _parse(name: str, text: str, kind: Any) -> Any:
+    choices = {"true": True, "false": False} if kind is bool else {choice: choice for choice in get_args(kind)}
+    if choices:
+        if text not in choices:
+            raise NdsError(f"--set: {name} is one of {', '.join(choices)}, not '{text}'")
+        return choices[text]
+    try:
+        return kind(text)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise NdsError(f"--set: {name} is {what}, not '{text}'") from None

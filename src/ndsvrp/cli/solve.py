@@ -3,15 +3,14 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated
 
-import numpy as np
 import typer
 
 from ndsvrp.best_known import best_known
-from ndsvrp.cli.formatting import console, cost_of, headline, plain_number, print_facts, say
+from ndsvrp.cli.formatting import console, headline, plain_number, print_facts, say
 from ndsvrp.cli.interrupt import Interrupts
 from ndsvrp.cli.options import (
     NOTHING,
@@ -22,6 +21,7 @@ from ndsvrp.cli.options import (
     Round,
     Stated,
     option,
+    parse_changes,
     request_option,
     states_data,
 )  # fmt: skip
@@ -29,20 +29,17 @@ from ndsvrp.cli.outputs import Files, Folder, matrices_of, names_of
 from ndsvrp.cli.progress import Shown, Watch, watch
 from ndsvrp.cli.serve import keep_open, page_of
 from ndsvrp.cli.solve_set import SetOutput
+from ndsvrp.cli.solve_text import facts_of, limit_line, plan_line
 from ndsvrp.cluster import require_known
-from ndsvrp.constraints.base import Facts
-from ndsvrp.engine.device import has_compiled
 from ndsvrp.errors import InstanceError, NdsError, NoSolutionError
 from ndsvrp.io import read, read_set, read_solution
-from ndsvrp.io.environment import usable_cores
 from ndsvrp.io.files import is_standard
 from ndsvrp.io.folders import is_folder
 from ndsvrp.models import Model
 from ndsvrp.problem import Problem
 from ndsvrp.search.control import Callback
-from ndsvrp.search.planning import Plan, Request
-from ndsvrp.search.result import STOPPED, Progress, Result
-from ndsvrp.search.settings import Settings
+from ndsvrp.search.planning import Request
+from ndsvrp.search.result import Progress
 from ndsvrp.search.solver import Opened, Solver
 from ndsvrp.search.stopping import Limits, seconds_of
 from ndsvrp.search.summary import route_lines
@@ -52,7 +49,6 @@ from ndsvrp.text import amount
 
 DEFAULT_SECONDS = 30.0
 
-_OWN_OPTION = ("ruin", "chains")  # settings with an option besides --set
 _LIMITS, _HOW, _FILES = "How long", "How", "Files"
 
 
@@ -151,7 +147,7 @@ def solve_command(
         settings=parse_changes(changes or []),
     )  # fmt: skip
     piped = any(path is not None and is_standard(path) for path in (out, json, report))
-    task = _Task(file, round_, limits, seed, _limit_line(limits, seed, is_default=is_default), quiet, piped, page)
+    task = _Task(file, round_, limits, seed, limit_line(limits, seed, is_default=is_default), quiet, piped, page)
     if cluster is not None:
         require_known(cluster)
     with Solver(request) as opened:
@@ -236,7 +232,7 @@ def _solve_one(solver: Solver, task: _Task, problem: Problem, files: Files, init
         if task.quiet:
             say(plain_number(result.cost), error=task.piped)
         else:
-            print_facts(_facts(result), error=task.piped)
+            print_facts(facts_of(result), error=task.piped)
             if files == Files():
                 for line in (*route_lines(result), "no file was written: --out, --json, --plot or --report names one"):
                     task.tell(line)
@@ -316,100 +312,5 @@ def _solve_on_cluster(
     output.finish(interrupts.exit_code)
 
 
-def _limit_line(limits: Limits, seed: int, *, is_default: bool) -> str:
-    parts = []
-    if (time := limits.get("time")) is not None:
-        parts.append(f"{time:g} s" + (" (the default; --time or --iterations)" if is_default else ""))
-    if (iterations := limits.get("iterations")) is not None:
-        parts.append(amount(iterations, "iteration"))
-    if (target := limits.get("target")) is not None:
-        parts.append(f"until a cost of {plain_number(target)}")
-    if (patience := limits.get("patience")) is not None:
-        parts.append(f"until {amount(patience, 'iteration')} bring nothing better")
-    return f"at most {', '.join(parts)}; seed {seed}"
-
-
 def _model_name(opened: Opened) -> str | None:
     return opened.ruin.name if isinstance(opened.ruin, Model) else None
-
-
-def plan_line(plan: Plan, request: Request, model: str | None = None, together: int = 1) -> str:
-    """Return a plan as one line, which marks what `auto` chose."""
-
-    def named(what: str, used: str) -> str:
-        return f"{what} {used}" + (" (auto)" if getattr(request, what) in ("auto", None) else "")
-
-    chains, cores = plan.settings.chains, usable_cores()
-    regions = f" ({plan.settings.regions} per solution)" if plan.settings.regions > 1 else ""
-    population = plan.settings.population
-    chain = f"population of {population}, {chains} children" if population else amount(chains, "chain")
-    islands = f" in {plan.settings.islands} islands" if plan.settings.islands else ""
-    where = chain + islands + regions + (f" for each of {together} instances" if together > 1 else "")
-    if plan.device == "cpu":
-        where += f" on {amount(plan.threads, 'thread')}"
-        if request.threads is None and not regions and not population and chains * together < cores:
-            where += f" (--chains {cores} would use all {cores} cores)"
-    elif not has_compiled():
-        where += "; kernels are compiled first, once: that takes some seconds"
-    ruin = f"ruin {plan.settings.ruin}" + (" and string" if plan.settings.rule_steps > 0 else "")
-    parts = [named("solver", plan.solver), ruin, named("device", plan.device), where]
-    if model is not None:
-        parts.insert(2, named("model", model))
-    return ", ".join(parts)
-
-
-def _facts(result: Result) -> Facts:
-    problem, report = result.problem, result.report
-
-    def money(cost: float) -> str:
-        return cost_of(cost, problem.metric)
-
-    facts = [("cost", money(report.cost))]
-    known = best_known(problem)
-    if known is not None:
-        facts.append(("gap", f"{known.gap(report.cost):+.2f}% to the best known {money(known.cost)} ({known.date})"))
-    if problem.has_prizes:
-        optional = problem.customers - int(np.count_nonzero(problem.required))
-        facts += [
-            ("distance", money(report.distance)),
-            ("lost prizes", money(report.lost_prizes)),
-            ("unserved", f"{len(report.unserved):,} of {optional:,} optional customers"),
-        ]
-    if (model := result.settings.get("model")) is not None:
-        facts.append(("model", f"{model['name']}, loaded in {model['load_seconds']:.2f} s before the search"))
-    rate = result.reconstructions / result.seconds if result.seconds > 0 else 0.0
-    return [
-        *facts,
-        ("routes", f"{len(result.solution.routes):,}"),
-        ("stopped by", STOPPED.get(result.stopped, result.stopped)),
-        ("seconds", f"{result.seconds:.2f}"),
-        ("iterations", f"{result.iterations:,}"),
-        ("reconstructions", f"{result.reconstructions:,} ({rate:,.0f} per second)"),
-    ]
-
-
-def parse_changes(changes: list[str]) -> dict[str, Any]:
-    """Return settings by name, converted to the types of their fields; a change is written `removals=20`."""
-    types = get_type_hints(Settings)
-    known = [field.name for field in fields(Settings) if field.name not in _OWN_OPTION]
-    parsed: dict[str, Any] = {}
-    for change in changes:
-        name, _, text = change.partition("=")
-        if name not in known:
-            hint = f"use --{name}" if name in _OWN_OPTION else f"known: {', '.join(known)}"
-            raise NdsError(f"--set: no setting '{name}' ({hint})")
-        parsed[name] = _parse(name, text, types[name])
-    return parsed
-
-
-def _parse(name: str, text: str, kind: Any) -> Any:
-    choices = {"true": True, "false": False} if kind is bool else {choice: choice for choice in get_args(kind)}
-    if choices:
-        if text not in choices:
-            raise NdsError(f"--set: {name} is one of {', '.join(choices)}, not '{text}'")
-        return choices[text]
-    try:
-        return kind(text)
-    except ValueError:
-        what = "a whole number" if kind is int else "a number"
-        raise NdsError(f"--set: {name} is {what}, not '{text}'") from None

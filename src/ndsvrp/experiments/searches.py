@@ -41,12 +41,11 @@ class Series:
     def request(self, context: Context) -> Request:
         """Return what is asked of the solver, without the model and the ruin."""
         settings = {**context.scale.settings, **self.settings}
-        chains = self.chains or settings.pop("chains", None)
-        settings.pop("chains", None)
+        if self.chains is not None:
+            settings["chains"] = self.chains
         return replace(
-            DEFAULT, solver="nds", preset=PRESET, device=context.device, threads=context.threads, chains=chains,
-            settings=settings,
-        )  # fmt: skip
+            DEFAULT, solver="nds", preset=PRESET, device=context.device, threads=context.threads, settings=settings
+        )
 
     def ruins(self, context: Context) -> Ruin:
         """Return what chooses the customers to remove."""

@@ -21,7 +21,7 @@ def capacity_alone(problem: Problem) -> bool:
 
 
 def without_fleet(problem: Problem) -> Problem:
-    """Return the problem with as many vehicles as customers."""
+    """Return the problem without the limit on vehicles."""
     return problem.replace(vehicles=None)
 
 

@@ -24,6 +24,7 @@ SOLVERS = ("auto", "hybrid", "nds", "sisr")
 PRESETS = tuple(presets.PRESETS)
 DEVICES = ("auto", "cpu", "cuda")
 RUINS = (*RULES, "policy")
+OWN_OPTION = ("ruin", "chains")  # settings that are options of a request
 CALL = ("time", "iterations", "patience", "target", "seed", "init", "callback", "stop")  # arguments of `solve` itself
 BY_POLICY = ("cvrp", "vrptw", "pcvrp"), range(100, 2001)  # variants and sizes where `auto` chooses the policy
 
@@ -64,6 +65,15 @@ class Request:
     )
     chains: int | None = None  #: the setting of that name
     settings: Mapping[str, Any] = field(default_factory=dict)  #: other fields of `Settings`, by name
+
+    def __post_init__(self) -> None:
+        """Make options of the settings that are options of a request."""
+        for name in OWN_OPTION:
+            if name in self.settings and getattr(self, name) is not None:
+                raise NdsError(f"{name} is given twice, as an option and as a setting")
+            object.__setattr__(self, name, self.settings.get(name, getattr(self, name)))
+        others = {name: value for name, value in self.settings.items() if name not in OWN_OPTION}
+        object.__setattr__(self, "settings", others)
 
     @classmethod
     def of(cls, **options: Any) -> Request:

@@ -30,7 +30,8 @@ class Serving:
     def by_packing(self) -> None:
         """Go on from packings, where nothing but the capacity limits routes."""
         found = dict[int, Ints]()
-        for number, deadline in self._with_deadlines(PACK_SHARE, can_pack):
+        packable = [number for number in self._lacking() if can_pack(self.problems[number])]
+        for number, deadline in self._with_deadlines(packable, PACK_SHARE):
             if (tour := packed(self.problems[number], self.seed, deadline)) is not None:
                 found[number] = tour
         self._restart(found)
@@ -38,7 +39,7 @@ class Serving:
     def by_absences(self, recipe: Recipe, is_over: Callable[[], bool]) -> None:
         """Go on from what a search finds that counts absences. `is_over`: whether something ends it early."""
         found, tours = dict[int, Ints](), list[Ints]()
-        for number, deadline in self._with_deadlines(SERVE_SHARE, lambda problem: True):
+        for number, deadline in self._with_deadlines(self._lacking(), SERVE_SHARE):
             if is_over():
                 break
             tours = tours or self.engine.tours(self.state)
@@ -52,13 +53,17 @@ class Serving:
         """Return (chains,) whether required customers are unserved."""
         return self.state.stats().missing > 0
 
-    def _with_deadlines(self, share: float, takes: Callable[[Problem], bool]) -> Iterator[tuple[int, float | None]]:
-        """Yield problems with unserved customers: each has an equal part of what is left of this share of the time."""
-        lacking: list[int] = np.unique(self.state.problem_of[self._lacks()]).tolist()
-        end, waiting = self.budget.time_at(share), [number for number in lacking if takes(self.problems[number])]
-        for done, number in enumerate(waiting):
+    def _lacking(self) -> list[int]:
+        """Return the numbers of the problems that have such chains."""
+        numbers: list[int] = np.unique(self.state.problem_of[self._lacks()]).tolist()
+        return numbers
+
+    def _with_deadlines(self, numbers: list[int], share: float) -> Iterator[tuple[int, float | None]]:
+        """Yield problems with deadlines: each has an equal part of what is left of this share of the time."""
+        end = self.budget.time_at(share)
+        for done, number in enumerate(numbers):
             now = time.perf_counter()
-            yield number, None if end is None else now + (end - now) / (len(waiting) - done)
+            yield number, None if end is None else now + (end - now) / (len(numbers) - done)
 
     def _restart(self, found: dict[int, Ints]) -> None:
         """Go on from tours, by problem, in the chains that leave required customers unserved."""

@@ -28,7 +28,7 @@ class Access:
     """ASGI middleware. The page itself is public; everything below /api needs the token, if there is one."""
 
     def __init__(self, app: ASGIApp, config: ServeConfig) -> None:
-        self.app, self.config = app, config
+        self.app, self.config, self.only_local = app, config, is_loopback(config.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request or pass it on."""
@@ -51,7 +51,7 @@ class Access:
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers = Headers(scope=scope)
         # A page of another site can make a browser send requests here; it cannot choose these two headers.
-        if is_loopback(self.config.host) and not is_loopback(_host(f"//{headers.get('host', '')}")):
+        if self.only_local and not is_loopback(_host(f"//{headers.get('host', '')}")):
             return 403, "the Host header does not name localhost"
         origin = headers.get("origin")
         if origin is not None and _place(origin) != headers.get("host"):

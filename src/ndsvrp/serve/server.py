@@ -33,7 +33,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 make_app(service), http=protocol, ws="none", loop="asyncio", log_level="warning", access_log=False,
                 limit_concurrency=config.connections, timeout_keep_alive=KEEP_ALIVE, backlog=BACKLOG,
-                timeout_graceful_shutdown=LAST, server_header=False,
+                timeout_graceful_shutdown=LAST, server_header=False, proxy_headers=False,
             )
         )  # fmt: skip
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # warnings about requests that were refused

@@ -30,6 +30,7 @@ PAUSE = 1.0  # seconds after an error inside the service
 INTERNAL = "an error inside the service, see its log"
 TIDY = 100  # ended jobs between two deletions of the oldest
 BODIES = 16  # largest bodies that the memory for all requests holds
+FIRST = b"x,y,demand\n0,0,0\n1,1,1\n", JobOptions.model_validate({"name": "first.csv", "capacity": 1})
 
 logger = logging.getLogger("ndsvrp.serve")
 P = ParamSpec("P")
@@ -68,6 +69,7 @@ class Service:
         if not self.accepts:
             return
         await asyncio.to_thread(warm_up)
+        await asyncio.to_thread(self._read, *FIRST)  # loads what only the first reading would
         again = await self.ask(self.store.queue_again)
         if again:
             logger.info("%d jobs were running when the service ended: they wait again", again)

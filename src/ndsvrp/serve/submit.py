@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from typing import Any, cast
+from urllib.parse import parse_qs
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -61,8 +62,7 @@ def parameters() -> list[dict[str, Any]]:
 
 
 def _options(request: Request) -> JobOptions:
-    query = request.query_params
-    given: dict[str, Any] = {name: query.getlist(name) for name in query}
+    given: dict[str, Any] = parse_qs(request.url.query, keep_blank_values=True)
     for name in given.keys() - LISTS:
         if len(given[name]) > 1:
             raise HTTPException(400, f"{name}: given twice")
