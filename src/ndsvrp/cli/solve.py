@@ -368,10 +368,13 @@ def _facts(result: Result) -> Facts:
     known = best_known(problem)
     if known is not None:
         facts.append(("gap", f"{known.gap(report.cost):+.2f}% to the best known {money(known.cost)} ({known.date})"))
+    if problem.has_prizes or report.vehicle_costs:
+        facts.append(("distance", money(report.distance)))
+    if report.vehicle_costs:
+        facts.append(("vehicle costs", money(report.vehicle_costs)))
     if problem.has_prizes:
         optional = problem.customers - int(np.count_nonzero(problem.required))
         facts += [
-            ("distance", money(report.distance)),
             ("lost prizes", money(report.lost_prizes)),
             ("unserved", f"{len(report.unserved):,} of {optional:,} optional customers"),
         ]
