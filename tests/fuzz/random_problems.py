@@ -1,8 +1,8 @@
 """Random problems: every combination of constraints and metrics, with numbers from 1e-3 to 1e9.
 
 A problem is a dictionary with the fields of `ndsvrp.Problem`, made of plain lists. The magnitudes of lengths, times,
-prizes and demands are drawn for each problem, independently; that of the cost of vehicles mostly not. Each required customer can be served by a route of its
-own, as the package demands.
+prizes and demands are drawn for each problem, independently; that of the cost of vehicles mostly not. Each required
+customer can be served by a route of its own, as the package demands.
 """
 
 from typing import Any

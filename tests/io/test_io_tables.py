@@ -560,7 +560,8 @@ def everything(**changes):
     fields = {
         "coordinates": [[0, 0], [0.1, 4], [6, 8.25], [0, 5]], "demand": [0, 2, 3.5, 4], "capacity": 9.5,
         "windows": [[0, 90], [5, 40], [0, 90], [9, 90]], "service": [0, 1, 0, 2], "prize": [0, 0, 7.5, 0],
-        "vehicles": 2, "max_duration": 70, "vehicle_cost": 12.5, "names": ["hub", "bakery", "school, old", "kiosk"], "name": "town",
+        "vehicles": 2, "max_duration": 70, "vehicle_cost": 12.5, "name": "town",
+        "names": ["hub", "bakery", "school, old", "kiosk"],
     }  # fmt: skip
     return ndsvrp.Problem(**fields | changes)
 

@@ -20,8 +20,8 @@ NEVER = int(np.iinfo(np.int64).max)  # due date of customers without a window
 class Ticks:
     """A problem in integers. Solutions that are feasible here are feasible for the problem.
 
-    Distances, prizes and vehicle costs, which only enter the objective, are rounded to the nearest tick. Travel, service and ready
-    times are rounded up, due dates down. With an integer metric, all of them are exact.
+    Distances, prizes and vehicle costs, which only enter the objective, are rounded to the nearest tick. Travel,
+    service and ready times are rounded up, due dates down. With an integer metric, all of them are exact.
     """
 
     distance: Ints  # (N+1, N+1)
