@@ -10,6 +10,7 @@ import pytest
 
 import ndsvrp
 from ndsvrp import EngineError, InstanceError, Problem, Result, Solution, check, generate, solve
+from ndsvrp.best_known import best_known
 from ndsvrp.engine.own_scales import DEAREST, MOST_WITH_COST
 from ndsvrp.engine.ticks import ticks_of
 from ndsvrp.search.planning import Request, plan
@@ -146,6 +147,11 @@ def test_words() -> None:
     assert str(result).splitlines()[1] == "cost 126, distance 84, lost prizes 0, vehicle costs 42, 2 routes, 0 unserved"
     assert result.to_dict()["vehicle_costs"] == 42
     assert "<dt>vehicle costs</dt><dd>42</dd>" in result.to_html()
+
+
+def test_best_known_costs_are_without_it() -> None:
+    problem = ndsvrp.read(Path(__file__).parents[1] / "examples/data/X-n106-k14.vrp")
+    assert best_known(problem) is not None and best_known(problem.replace(vehicle_cost=1)) is None
 
 
 # --- input, files --------------------------------------------------------------------------------

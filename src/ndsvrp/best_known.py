@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from ndsvrp.constraints import VEHICLE_COST
 from ndsvrp.metric import Metric
 from ndsvrp.problem import Problem
 
@@ -30,8 +31,10 @@ def best_known(problem: Problem, name: str | None = None) -> BestKnown | None:
     """Return the best known value of a literature instance; None for any other problem.
 
     An instance is recognised by its name, size, metric, and whether it has windows and prizes, because several sets
-    use the same names.
+    use the same names. None of them has a cost of vehicles.
     """
+    if VEHICLE_COST.present(problem):
+        return None
     objective = problem.has_windows, problem.has_prizes
     return _values().get(((name or problem.name).lower(), problem.customers, problem.metric, objective))
 
