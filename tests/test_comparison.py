@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
 BLOCK = r"```python\n(.*?)```"
 ROWS = re.findall(rf"^## (.*?)\n(?:(?!^## ).)*?PyVRP:\n\n{BLOCK}\n\nndsvrp:\n\n{BLOCK}", TEXT, re.DOTALL | re.MULTILINE)
-TASKS = ["CVRP from CSV", "VRPTW with names and schedules", "Your own matrix", "A stop criterion", "A callback",
-         "A picture", "A warm start"]  # fmt: skip
+TASKS = ["CVRP from CSV", "VRPTW with names and schedules", "Your own matrix", "A cost of each vehicle",
+         "A stop criterion", "A callback", "A picture", "A warm start"]  # fmt: skip
 # Whole costs of PyVRP may differ from ours by half a unit per edge, on the two tasks with coordinates and no metric.
 ROUNDING = {"CVRP from CSV": 5.0, "VRPTW with names and schedules": 4.0, "Your own matrix": 0.0}
 
@@ -51,6 +51,9 @@ def test_row(title: str, theirs: str, ours: str, tmp_path: Path, monkeypatch: py
     assert they["result"].is_feasible() and we["result"].report.feasible
     if title in ROUNDING:
         assert we["result"].cost == pytest.approx(they["result"].cost(), abs=ROUNDING[title])
+    if title == "A cost of each vehicle":
+        assert they["result"].best.fixed_vehicle_cost() == 500 * they["result"].best.num_routes()
+        assert we["result"].report.vehicle_costs == 500 * len(we["result"].solution.routes)
     if title == "A callback":
         assert (len(they["recorder"].costs), len(we["costs"])) == (20, 21)  # ours begins with the start solution
     if title == "A picture":

@@ -33,7 +33,7 @@ def said(call: Any, *arguments: Any, **options: Any) -> str:
 def test_arrays_of_a_model() -> None:
     made = model(name="hub")
     assert made.add_customer(0, 1, prize=4.5, service=0.5) == 3
-    made.set_fleet(vehicles=2, capacity=7, max_distance=50, max_duration=60)
+    made.set_fleet(vehicles=2, capacity=7, max_distance=50, max_duration=60, vehicle_cost=8)
     problem = made.problem()
     assert (problem.name, problem.names, problem.customers) == ("two", ("hub", "bakery", "2", "3"), 3)
     assert problem.coordinates is not None and problem.coordinates.tolist() == [[0, 0], [3, 4], [6, 8], [0, 1]]
@@ -41,6 +41,7 @@ def test_arrays_of_a_model() -> None:
     assert problem.prize is not None and problem.prize.tolist() == [0, 0, 0, 4.5]
     assert problem.service is not None and problem.service.tolist() == [0, 0, 0, 0.5]
     assert (problem.vehicles, problem.capacity, problem.max_distance, problem.max_duration) == (2, 7, 50, 60)
+    assert problem.vehicle_cost == 8
     assert problem.windows is None and problem.distance is None
 
 
@@ -68,11 +69,12 @@ def test_keywords_of_pyvrp_are_known() -> None:
         "demands": "demand takes it",
     }.items():
         assert said(made.add_customer, 1, 2, **{name: 1}) == f"add_customer: unknown '{name}' ({words}; {known}"
-    known = "known: vehicles, capacity, max_distance, max_duration)"
+    known = "known: vehicles, capacity, max_distance, max_duration, vehicle_cost)"
     for name, words in {
         "num_available": "vehicles takes it",
         "shift_duration": "max_duration takes it",
-        "fixed_cost": "not supported: costs of vehicles",
+        "fixed_cost": "vehicle_cost takes it",
+        "unit_distance_cost": "not supported: costs per distance",
         "vehicle": "vehicles takes it",
     }.items():
         assert said(made.set_fleet, **{name: 1}) == f"set_fleet: unknown '{name}' ({words}; {known}"

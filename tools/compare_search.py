@@ -27,6 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -136,6 +137,18 @@ def half_fleet(problem: Problem) -> Problem:
     return replace(problem, vehicles=(vehicles + 1) // 2)
 
 
+ROUTE = {"cvrp200": 1.43, "vrptw200": 0.84, "pcvrp200": 0.7, "wide200": 770.0, "wide200-prizes": 450.0, "x400": 1270.0}
+"""Mean lengths of a route without vehicle costs, of numbers 60 to 62."""
+
+
+def with_cost(family: str, number: int) -> Problem:
+    """Return an instance of a family with a vehicle cost of 0.2, 1 or 5 mean routes in turn; with prizes 0.1 to 0.4."""
+    problem = FAMILIES[family](number)
+    shares = (0.1, 0.2, 0.4) if problem.has_prizes else (0.2, 1.0, 5.0)
+    cost = shares[number % 3] * ROUTE[family]
+    return replace(problem, vehicle_cost=float(np.rint(cost)) if problem.metric.is_integer else cost)
+
+
 def drawn(variant: str, n: int) -> Callable[[int], Problem]:
     """Return the generator of the paper's instances."""
     return lambda number: generate(variant, n, seed=SEED, first=number)[0]
@@ -187,6 +200,7 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "wide400": lambda i: homberger_like(i, wide=True, n=400),
     "wide200-prizes": lambda i: homberger_like(i, wide=True, prizes=True, n=200),
     "wide200-prizes-fleet": lambda i: with_fleet(homberger_like(i, wide=True, prizes=True, n=200), 0),
+    **{f"vehicle-cost-{name}": partial(with_cost, name) for name in ROUTE},
     "short": lambda i: homberger_like(i, wide=False),
     "wide": lambda i: homberger_like(i, wide=True),
     "wide1000": lambda i: homberger_like(i, wide=True, n=1000),

@@ -26,11 +26,12 @@ MOST = 100  # violations listed; a file may state millions
 class Report:
     """The result of `check`. The cost is that of the routes, feasible or not."""
 
-    cost: float  #: distance + lost prizes
+    cost: float  #: distance + lost prizes + vehicle costs
     distance: float
     lost_prizes: float
     violations: tuple[Violation, ...]
     unserved: tuple[int, ...]  #: customers in no route, required or optional
+    vehicle_costs: float = 0.0  #: of all vehicles used
     page: Callable[[Any], str] | None = field(default=None, compare=False, repr=False)  #: `Result.to_html`
 
     @property
@@ -58,6 +59,7 @@ def check(problem: Problem, solution: Solution) -> Report:
     is_unserved[stops] = False
     unserved = np.flatnonzero(is_unserved)
     lost = sum(constraint.lost(problem, unserved) for constraint in constraints)
+    vehicles = sum(constraint.vehicle_costs(problem, visits) for constraint in constraints)
     required = unserved[problem.required[unserved]]
     if len(required):
         names = [printable(problem.name_of(customer)) for customer in required[:20].tolist()]
@@ -69,11 +71,11 @@ def check(problem: Problem, solution: Solution) -> Report:
         violations[MOST:] = [Violation("more", "… and more")]
     scale = problem.metric.scale
     if problem.metric.is_integer:  # sums of tenths are tenths, despite the rounding of float64
-        distance, lost = round(distance * scale) / scale, round(lost * scale) / scale
-        cost = round((distance + lost) * scale) / scale
+        distance, lost, vehicles = (round(part * scale) / scale for part in (distance, lost, vehicles))
+        cost = round((distance + lost + vehicles) * scale) / scale
     else:
-        cost = distance + lost
-    return Report(cost, distance, lost, tuple(violations), tuple(unserved.tolist()))
+        cost = distance + lost + vehicles
+    return Report(cost, distance, lost, tuple(violations), tuple(unserved.tolist()), vehicles)
 
 
 def _first(violations: Iterable[Violation]) -> list[Violation]:

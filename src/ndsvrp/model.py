@@ -146,13 +146,17 @@ class Model:
         capacity: float | None = None,
         max_distance: float | None = None,
         max_duration: float | None = None,
+        vehicle_cost: float | None = None,
         **unknown: Never,
     ) -> None:
-        """Describe the vehicles, which are all alike. None: no limit."""
+        """Describe the vehicles, which are all alike. None: no limit, no cost."""
         _refuse_unknown("set_fleet", Model.set_fleet, unknown)
         if self._fleet is not None:
             raise NdsError("set_fleet: called before; vehicles that differ are not supported")
-        fleet = {"vehicles": vehicles, "capacity": capacity, "max_distance": max_distance, "max_duration": max_duration}
+        fleet = {
+            "vehicles": vehicles, "capacity": capacity, "max_distance": max_distance, "max_duration": max_duration,
+            "vehicle_cost": vehicle_cost,
+        }  # fmt: skip
         for field, value in fleet.items():
             if np.ndim(value) > 0:  # type: ignore[arg-type]
                 raise NdsError(f"set_fleet: {field} is one number for all; vehicles that differ are not supported")

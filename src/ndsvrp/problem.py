@@ -30,7 +30,7 @@ class Problem:
 
     Constraints are fields with neutral defaults: no windows, no prizes, any number of vehicles.
     Distances come from `coordinates` under `metric`, or from a full matrix. The objective is the
-    travelled distance plus the prizes of unserved customers.
+    travelled distance plus the prizes of unserved customers plus the cost of each vehicle used.
 
     The constructor takes anything array-like for an array, and keeps read-only float64. Problems are equal if all their
     fields are, except `name`.
@@ -47,6 +47,7 @@ class Problem:
     vehicles: int | None = None  #: largest number of routes; None: no limit
     max_distance: float | None = None  #: of each route; None: no limit
     max_duration: float | None = None  #: of each route: travel, service and waiting; None: no limit
+    vehicle_cost: float | None = None  #: of each route, whatever its distance; None: nothing
     metric: Metric = Metric.NONE  #: how lengths between coordinates are rounded
     geographic: bool = False  #: coordinates are longitude and latitude in degrees; distances in km, unless given
     clock_times: bool = False  #: times are minutes since midnight, which pages show as 08:30
@@ -68,6 +69,7 @@ class Problem:
         vehicles: SupportsIndex | None = None,
         max_distance: SupportsFloat | None = None,
         max_duration: SupportsFloat | None = None,
+        vehicle_cost: SupportsFloat | None = None,
         metric: Metric | str = Metric.NONE,
         geographic: bool = False,
         clock_times: bool = False,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ndsvrp.bench.hgs_adapter import HGS
+from ndsvrp.bench.lkh_adapter import LKH
 from ndsvrp.bench.ortools_adapter import ORTOOLS
 from ndsvrp.bench.pyvrp_adapter import PYVRP
 from ndsvrp.bench.solvers import BenchmarkSolver
@@ -86,6 +87,17 @@ def test_fleet_limit(solver: BenchmarkSolver, vehicles: int | None, cost: float)
     distance[0, 1:] = distance[1:, 0] = 1
     problem = Problem(distance=distance, demand=[0, 1, 1, 1], capacity=3, vehicles=vehicles)
     assert solve(solver, problem).cost == cost
+
+
+@pytest.mark.parametrize(("vehicle_cost", "cost"), [(6, 6 + 18), (8, 20 + 8), (8.25, 20 + 8.25)])
+@pytest.mark.parametrize("solver", [_PYVRP, _ORTOOLS, _VROOM])
+def test_vehicle_cost(solver: BenchmarkSolver, vehicle_cost: float, cost: float) -> None:
+    """Three customers, 1 from the depot and 9 from each other: each vehicle saved costs 9 - 2 = 7 and saves its own."""
+    distance = 9.0 * (1 - np.eye(4))
+    distance[0, 1:] = distance[1:, 0] = 1
+    problem = Problem(distance=distance, demand=[0, 1, 1, 1], capacity=3, vehicle_cost=vehicle_cost)
+    assert solve(solver, problem).cost == cost
+    assert solve(solver, problem.replace(windows=[[0, 40]] * 4)).cost == cost
 
 
 @pytest.mark.parametrize("solver", ALL)
@@ -187,6 +199,9 @@ def test_refusals_name_the_solver_and_the_constraint() -> None:
     assert VROOM.refuses(prizes) == "VROOM does not support prizes"
     assert [solver.refuses(far) for solver in (ORTOOLS, VROOM)] == [
         f"{name} does not support distance limit" for name in ("OR-Tools", "VROOM")
+    ]
+    assert [solver.refuses(CROSS.replace(vehicle_cost=1)) for solver in (HGS, LKH)] == [
+        f"{name} does not support vehicle cost" for name in ("HGS-CVRP", "LKH-3")
     ]
     assert PYVRP.refuses(CROSS.replace(max_duration=9.0)) == "PyVRP does not support duration limit"
     wide = CROSS.replace(coordinates=np.array(CROSS.coordinates) * 1e9, metric="round")

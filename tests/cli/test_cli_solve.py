@@ -352,3 +352,41 @@ def test_a_closed_pipe_does_not_lose_the_result(start_nds, instance, tmp_path):
     child.stderr.close()
     assert child.wait(timeout=30) == 0
     assert out.exists()
+
+
+def test_a_vehicle_cost_beside_the_file(nds, tmp_path):
+    """Three routes of 64 in all, or two of 84: the third vehicle pays up to a cost of 20."""
+    points = [[0, 0], [10, 0], [11, 0], [-10, 0], [-11, 0]]
+    problem = ndsvrp.Problem(coordinates=points, demand=[0, 4, 4, 2, 2], capacity=6, metric="round")
+    file, found, dear = tmp_path / "a.vrp", tmp_path / "a.sol", ("--vehicle-cost", 21)
+    ndsvrp.write(file, problem)
+    told = nds("solve", file, *dear, "--iterations", 20, "--out", found).stdout.splitlines()
+    assert [line.split() for line in told if line.startswith(("cost", "distance", "vehicle"))] == [
+        ["cost", "126"], ["distance", "84"], ["vehicle", "costs", "42"]
+    ]  # fmt: skip
+    checked = nds("check", file, found, *dear).stdout
+    assert "vehicle costs  42" in checked and "distance       84" in checked
+    assert "CVRP with vehicle cost" in nds("info", file, *dear).stdout
+    assert "vehicle_cost: -1 is not a cost" in nds("solve", file, "--vehicle-cost", -1, "--time", 1, code=2).stderr
+
+
+def test_fewest_vehicles_first(nds, tmp_path):
+    """Two vehicles instead of three: tests/search/test_fewest.py has the arithmetic."""
+    file = tmp_path / "a.vrp"
+    points = [(0, 0), (10, 0), (-10, 0), (0, 10), (1, 10)]
+    ndsvrp.write(file, ndsvrp.Problem(demand=[0, 6, 6, 4, 4], capacity=10, coordinates=points))
+    cost, routes = {}, {}
+    for option in ((), ("--fewest-vehicles",)):
+        told = nds("solve", file, "--iterations", 20, *option).stdout
+        facts = dict(line.split(maxsplit=1) for line in told.splitlines() if line.startswith(("cost", "routes")))
+        cost[option], routes[option] = facts["cost"], facts["routes"]
+        assert ("fewest vehicles first" in told) == bool(option)
+    assert list(routes.values()) == ["3", "2"]
+    assert list(cost.values()) == ["61.0499", "67.6456"]
+
+
+def test_no_gap_to_costs_with_more_vehicles(nds):
+    """The best known costs are for the least cost alone."""
+    file = "examples/data/C101.txt"
+    assert "best known" in nds("solve", file, "--iterations", 1).stdout
+    assert "best known" not in nds("solve", file, "--iterations", 1, "--fewest-vehicles").stdout

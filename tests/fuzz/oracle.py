@@ -52,11 +52,16 @@ class Oracle:
         return fsum(self.length(a, b) for a, b in pairwise(stops))
 
     def cost(self, routes: list[tuple[int, ...]]) -> float:
-        """Return the total length plus the prizes of unserved customers."""
+        """Return the total length plus the prizes of unserved customers plus the cost of the vehicles."""
         served = {c for route in routes for c in route}
         prize = self.fields.get("prize")
         lost = [] if prize is None else [self.units(p) for c, p in enumerate(prize) if c > 0 and c not in served]
-        return fsum([*(self.route_length(route) for route in routes), *lost]) / self.scale
+        vehicles = [self.vehicle_cost()] * len(routes)
+        return fsum([*(self.route_length(route) for route in routes), *lost, *vehicles]) / self.scale
+
+    def vehicle_cost(self) -> float:
+        """Return the cost of a vehicle in units."""
+        return self.units(self.fields.get("vehicle_cost") or 0.0)
 
     def is_required(self, customer: int) -> bool:
         """Return whether a customer must be served."""
@@ -132,12 +137,12 @@ class Oracle:
     def optimum(self) -> float:
         """Return the lowest cost of all feasible solutions, by enumeration; infinite if there is none."""
         customers = range(1, self.customers + 1)
-        best: dict[frozenset[int], float] = {}  # the shortest feasible route that serves a set
+        best: dict[frozenset[int], float] = {}  # the cost of the shortest feasible route that serves a set
         for count in customers:
             for served in combinations(customers, count):
                 lengths = [self.route_length(p) for p in permutations(served) if not self.route_faults(p)]
                 if lengths:
-                    best[frozenset(served)] = min(lengths)
+                    best[frozenset(served)] = min(lengths) + self.vehicle_cost()
         vehicles = self.fields.get("vehicles") or self.customers
         prize = self.fields.get("prize")
         lengths_of = {frozenset[int](): 0.0}  # of sets served by so many routes

@@ -1,8 +1,8 @@
 """Random problems: every combination of constraints and metrics, with numbers from 1e-3 to 1e9.
 
 A problem is a dictionary with the fields of `ndsvrp.Problem`, made of plain lists. The magnitudes of lengths, times,
-prizes and demands are drawn for each problem, independently. Each required customer can be served by a route of its
-own, as the package demands.
+prizes and demands are drawn for each problem, independently; that of the cost of vehicles mostly not. Each required
+customer can be served by a route of its own, as the package demands.
 """
 
 from typing import Any
@@ -55,6 +55,10 @@ def random_problem(seed: int, index: int) -> Fields:
         fields["max_duration"] = max(limit, 1.0 if is_whole else 1e-3) / scale
     if with_fleet:
         fields["vehicles"] = int(rng.integers(1, n + 1))
+    own = np.random.default_rng((seed, index, 1))  # apart: what was drawn above stays
+    if own.random() < 0.4:
+        magnitude = own.uniform(-3, 9) if own.random() < 0.1 else np.log10(length) + own.uniform(-2, 2)
+        fields["vehicle_cost"] = _whole([10.0**magnitude], scale, is_whole)[0]
     return fields
 
 

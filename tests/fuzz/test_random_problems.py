@@ -19,6 +19,11 @@ def test_costs_of_the_oracle() -> None:
     assert Oracle({**LINE, "prize": [0, 1, 12]}).cost([(1,)]) == 22
     assert Oracle({**LINE, "prize": [0, 1, 12]}).optimum() == 13
     assert Oracle({**LINE, "prize": [0, 9, 12]}).optimum() == 20
+    assert (
+        Oracle({**LINE, "vehicle_cost": 5}).cost([(1,), (2,)]) == 40
+        and Oracle({**LINE, "vehicle_cost": 5}).optimum() == 25
+    )
+    assert Oracle({**LINE, "prize": [0, 1, 24], "vehicle_cost": 5}).optimum() == 25
     assert Oracle({**LINE, "coordinates": [[0, 0], [1, 1], [0, 3]], "metric": "dimacs"}).cost([(1, 2)]) == 1.4 + 2.2 + 3
 
 
@@ -55,6 +60,12 @@ def test_faults_that_the_oracle_finds(
         {"prize": [0, 1e12, 5, 5, 5], "coordinates": [[0, 0]] * 5},
         {"prize": [0, 1e9, 2e9, 0, 5], "vehicles": 1, "capacity": 2},
         {"prize": [0, 1e-9, 1e-9, 0, 1e-9]},
+        {"vehicle_cost": 1e-9},
+        {"vehicle_cost": 4000.0},
+        {"vehicle_cost": 1e8, "metric": "round"},
+        {"vehicle_cost": 1e12, "prize": [0, 5, 5, 5, 5]},  # serves nobody
+        {"vehicle_cost": 5.0, "prize": [0, 1e12, 5, 5, 5]},
+        {"vehicle_cost": 4000.0, "prize": [0, 1e12, 5, 5, 5]},
         {"metric": "exact", "coordinates": [[0, 0], [1e8, 0], [2e8, 1], [2e8, 7], [0, 1e8]]},
     ],
 )

@@ -2,7 +2,7 @@
 
 Run by test_gpu.py where pytest is, and by run.py where it is not:
 
-    python tests/gpu/agree.py VARIANT[+limits] SOURCE [PLACEMENT] [--small]
+    python tests/gpu/agree.py VARIANT[+limits][+cost] SOURCE [PLACEMENT] [--small]
     python tests/gpu/agree.py special
     python tests/gpu/agree.py regions
     python tests/gpu/agree.py large N
@@ -145,9 +145,11 @@ def compare(problems: list[Problem], which: list[int], seed: int, steps: int, cu
 
 
 def drawn(seed: int, variant: str, source: str, n: int, vehicles: bool = False) -> Problem:
-    """A random problem; a variant that ends with `+limits` has limits on routes."""
-    plain = variant.removesuffix("+limits")
-    return random_problem(seed, plain, source, customers=n, vehicles=vehicles, limits=plain != variant)
+    """A random problem; a variant with `+limits` has limits on routes, with `+cost` a cost of vehicles."""
+    plain, *others = variant.split("+")
+    return random_problem(
+        seed, plain, source, customers=n, vehicles=vehicles, limits="limits" in others, vehicle_cost="cost" in others
+    )
 
 
 def check_kind(variant: str, source: str, cuda: CudaEngine, small: bool = False) -> int:

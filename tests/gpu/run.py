@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 VARIANTS, SOURCES = ("cvrp", "vrptw", "pcvrp", "pcvrptw"), ("none", "dimacs", "durations")
-LIMITED = (("cvrp+limits", "none"), ("vrptw+limits", "dimacs"), ("pcvrptw+limits", "durations", "drafts"))
+LIMITED = (("cvrp+limits", "none"), ("vrptw+limits", "dimacs"), ("pcvrptw+limits", "durations", "drafts"),
+           ("pcvrptw+limits+cost", "dimacs"))  # fmt: skip
 PLACED = (("cvrp", "none"), ("pcvrptw", "dimacs"), ("pcvrp", "durations"))
 SANITIZED = (("cvrp", "none", "auto"), ("pcvrptw", "durations", "drafts"), ("pcvrp", "none", "global"))
 TOOLS = {

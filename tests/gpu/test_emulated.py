@@ -49,6 +49,8 @@ CASES = [  # every rule, distance and placement at least once; a limited fleet o
     ("pcvrptw", "dimacs", "global", True),
     ("pcvrp", "durations", "auto", True),
     ("vrptw+limits", "none", "auto", True),
+    ("pcvrp+cost", "durations", "auto", True),
+    ("pcvrptw+limits+cost", "dimacs", "auto", True),
 ]
 
 

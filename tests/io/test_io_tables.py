@@ -29,7 +29,7 @@ bakery,3,4,2,5,40,1,
 kiosk,0,5,4,9,,2,
 """
 ARRAYS = ("coordinates", "demand", "windows", "service", "prize", "distance", "duration")
-SCALARS = ("capacity", "vehicles", "max_distance", "max_duration", "metric", "geographic")
+SCALARS = ("capacity", "vehicles", "max_distance", "max_duration", "vehicle_cost", "metric", "geographic")
 
 
 def put(folder, text, name="stops.csv"):
@@ -59,13 +59,14 @@ def assert_same(a, b, names=True):
 
 
 def test_table(tmp_path):
-    problem = read(put(tmp_path, STOPS), capacity=9, vehicles=2, max_distance=70, max_duration=80)
+    problem = read(put(tmp_path, STOPS), capacity=9, vehicles=2, max_distance=70, max_duration=80, vehicle_cost=5)
     assert (problem.name, problem.names) == ("stops", ("hub", "bakery", "school, old", "kiosk"))
     assert problem.coordinates.tolist() == [[0, 0], [3, 4], [6, 8], [0, 5]]
     assert problem.demand.tolist() == [0, 2, 3, 4] and problem.service.tolist() == [0, 1, 0, 2]
     assert problem.windows.tolist() == [[0, 90], [5, 40], [0, 90], [9, 90]]
     assert problem.prize.tolist() == [0, 0, 7.5, 0]
     assert (problem.capacity, problem.vehicles, problem.max_distance, problem.max_duration) == (9, 2, 70, 80)
+    assert problem.vehicle_cost == 5
     assert str(problem.metric) == "none" and str(read(put(tmp_path, STOPS), "exact", capacity=9).metric) == "exact"
 
 
@@ -180,7 +181,7 @@ def test_a_table_needs_a_capacity(tmp_path):
 
 def test_unknown_keywords(tmp_path):
     path = put(tmp_path, STOPS)
-    known = "capacity, vehicles, max_distance, max_duration, distance, duration, columns"
+    known = "capacity, vehicles, max_distance, max_duration, vehicle_cost, distance, duration, columns"
     for call, names in ((read, "metric, index, ignore_fields"), (read_set, "metric, ignore_fields")):
         words = f"unknown 'kapacity' (did you mean capacity? known: {names}, {known})"
         assert message(call, path, kapacity=9) == f"{call.__name__}: {words}"
@@ -435,7 +436,7 @@ def test_json_problem(tmp_path):
         ({"customers": []}, "customers: is empty, at least one is needed"),
         ({"depots": []}, "depots: is not supported (more than one depot)"),
         ({"colour": 1}, "colour: unknown, it may state a constraint (known: name, metric, clock_times, capacity, "
-                        "vehicles, max_distance, max_duration, depot, customers, distance, duration)"),
+                        "vehicles, max_distance, max_duration, vehicle_cost, depot, customers, distance, duration)"),
         ({"capacity": "9"}, "capacity: '9' is not a number"),
         ({"vehicles": 1.5}, "vehicles: 1.5 is not a number of vehicles"),
         ({"metric": "cubic"}, "metric: unknown 'cubic' (known: none, round, trunc, dimacs, exact)"),
@@ -559,7 +560,8 @@ def everything(**changes):
     fields = {
         "coordinates": [[0, 0], [0.1, 4], [6, 8.25], [0, 5]], "demand": [0, 2, 3.5, 4], "capacity": 9.5,
         "windows": [[0, 90], [5, 40], [0, 90], [9, 90]], "service": [0, 1, 0, 2], "prize": [0, 0, 7.5, 0],
-        "vehicles": 2, "max_duration": 70, "names": ["hub", "bakery", "school, old", "kiosk"], "name": "town",
+        "vehicles": 2, "max_duration": 70, "vehicle_cost": 12.5, "name": "town",
+        "names": ["hub", "bakery", "school, old", "kiosk"],
     }  # fmt: skip
     return ndsvrp.Problem(**fields | changes)
 
@@ -599,7 +601,10 @@ def test_tables_keep_all_but_the_fleet(tmp_path, name):
     case = CASES[name]
     with pytest.warns(NdsWarning, match="does not state the fleet; read it with --capacity 9.5 --vehicles 2"):
         write(tmp_path / "a.csv", case)
-    fleet = {field: getattr(case, field) for field in ("capacity", "vehicles", "max_distance", "max_duration")}
+    fleet = {
+        field: getattr(case, field)
+        for field in ("capacity", "vehicles", "max_distance", "max_duration", "vehicle_cost")
+    }
     assert_same(read(tmp_path / "a.csv", case.metric, **fleet), case)
 
 

@@ -24,9 +24,10 @@ def random_problem(
     mixed: bool | None = None,
     scale: float | None = None,
     limits: bool = False,
+    vehicle_cost: bool = False,
 ) -> Problem:
     """`source` is a metric for coordinates, or the kind of matrix. `vehicles` True draws a limit. `limits` draws limits
-    on routes."""
+    on routes, `vehicle_cost` a cost of vehicles."""
     rng = np.random.default_rng((seed, VARIANTS.index(variant), SOURCES.index(source)))
     n = customers or int(rng.choice([1, 2, 3, 5, 8, 13, 17, 24, 31, 40]))
     metric = source if source in tuple(Metric) else str(rng.choice(["none", "round"]))
@@ -96,6 +97,9 @@ def random_problem(
         fields["vehicles"] = int(vehicles) if vehicles is not True else max(1, fewest + int(rng.integers(-1, 3)))
     if limits:
         fields |= _limits(np.random.default_rng((seed, 7)), Problem(**fields), whole)
+    if vehicle_cost:
+        drawn_cost = back_and_forth.mean() * np.random.default_rng((seed, 8)).choice([0.1, 1.0, 7.0])
+        fields["vehicle_cost"] = float(whole(drawn_cost)) or unit or 0.01
     return Problem(**fields)
 
 

@@ -87,12 +87,16 @@ def test_everybody_is_removed(variant: str, scope: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("variant", "source"), COMBINATIONS)
-@pytest.mark.parametrize(("limited", "limits"), [(False, False), (True, False), (False, True), (True, True)])
-def test_short_trajectories(variant: str, source: str, limited: bool, limits: bool) -> None:
-    """Start and steps of every kind, on problems of all sizes, also with limits on routes."""
+@pytest.mark.parametrize(
+    ("limited", "limits", "cost"),
+    [(False, False, False), (True, False, False), (False, True, False), (True, True, False), (False, False, True),
+     (True, True, True)],
+)  # fmt: skip
+def test_short_trajectories(variant: str, source: str, limited: bool, limits: bool, cost: bool) -> None:
+    """Start and steps of every kind, on problems of all sizes, also with limits on routes and a cost of vehicles."""
     engine = CpuEngine()
     for seed in range(6):
-        problem = random_problem(seed, variant, source, vehicles=limited, limits=limits)
+        problem = random_problem(seed, variant, source, vehicles=limited, limits=limits, vehicle_cost=cost)
         reference = Chain(Numbers(problem))
         state = start(engine, [problem], [0], seed, rounds=3)
         reference.start(seed, 0, 3, limited)

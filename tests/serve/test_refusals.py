@@ -78,7 +78,7 @@ def test_other_sites_are_refused(client):
             {"model": "/etc/passwd"},
             400,
             "unknown option 'model' (known: name, round, index, column, ignore_field, capacity, vehicles, "
-            "max_distance, max_duration, time, iterations, patience, target, seed, solver, ruin, key)",
+            "max_distance, max_duration, vehicle_cost, time, iterations, patience, target, seed, solver, ruin, key)",
         ),
         (
             {"distance": "matrix.csv"},

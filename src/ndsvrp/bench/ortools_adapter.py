@@ -8,7 +8,7 @@ import numpy as np
 
 from ndsvrp.bench.solvers import Answer, refusal
 from ndsvrp.bench.ticks import NEVER, Ticks, fleet, to_ticks
-from ndsvrp.constraints import CAPACITY, FLEET, PRIZES, TIME_WINDOWS
+from ndsvrp.constraints import CAPACITY, FLEET, PRIZES, TIME_WINDOWS, VEHICLE_COST
 from ndsvrp.errors import NoSolutionError
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
@@ -23,7 +23,7 @@ class OrTools:
         return version("ortools")
 
     def refuses(self, problem: Problem) -> str | None:
-        return refusal("OR-Tools", {CAPACITY, TIME_WINDOWS, PRIZES, FLEET}, problem)
+        return refusal("OR-Tools", {CAPACITY, TIME_WINDOWS, PRIZES, FLEET, VEHICLE_COST}, problem)
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
         from ortools.constraint_solver import pywrapcp, routing_enums_pb2
@@ -64,6 +64,7 @@ class OrTools:
 def _constrain(model: Any, manager: Any, problem: Problem, ticks: Ticks, vehicles: int) -> None:
     """Add the costs, loads, times and prizes of a problem."""
     model.SetArcCostEvaluatorOfAllVehicles(model.RegisterTransitMatrix(ticks.distance.tolist()))
+    model.SetFixedCostOfAllVehicles(ticks.vehicle_cost)
     load = model.RegisterUnaryTransitVector(ticks.demand.tolist())
     model.AddDimension(load, 0, ticks.capacity, True, "load")
     if problem.has_windows:

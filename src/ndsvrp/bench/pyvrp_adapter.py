@@ -17,7 +17,7 @@ import numpy as np
 from ndsvrp.bench import pyvrp_process
 from ndsvrp.bench.solvers import Answer, last_line, refusal
 from ndsvrp.bench.ticks import to_ticks
-from ndsvrp.constraints import CAPACITY, FLEET, MAX_DISTANCE, PRIZES, TIME_WINDOWS
+from ndsvrp.constraints import CAPACITY, FLEET, MAX_DISTANCE, PRIZES, TIME_WINDOWS, VEHICLE_COST
 from ndsvrp.errors import InstanceError
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
@@ -35,7 +35,7 @@ class PyVRP:
         return version("pyvrp") if self.python is None else self._version
 
     def refuses(self, problem: Problem) -> str | None:
-        return refusal("PyVRP", {CAPACITY, TIME_WINDOWS, PRIZES, FLEET, MAX_DISTANCE}, problem)
+        return refusal("PyVRP", {CAPACITY, TIME_WINDOWS, PRIZES, FLEET, MAX_DISTANCE, VEHICLE_COST}, problem)
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
         ticks = to_ticks(problem)

@@ -65,6 +65,7 @@ def to_data(arrays: Any) -> Any:
     ]  # fmt: skip
     most = int(arrays["max_distance"])
     limits: dict[str, Any] = {"max_distance": most} if most < sys.maxsize else {}
+    limits["fixed_cost"] = int(arrays["vehicle_cost"])
     hours = {"tw_early": lists["ready"][0], "tw_late": lists["due"][0]}
     depot = pyvrp.Depot(**place(0), **(hours if release >= (0, 11) else {}))
     vehicles = pyvrp.VehicleType(int(arrays["vehicles"]), load(int(arrays["capacity"])), **hours, **limits)

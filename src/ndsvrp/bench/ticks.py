@@ -20,8 +20,8 @@ NEVER = int(np.iinfo(np.int64).max)  # due date of customers without a window
 class Ticks:
     """A problem in integers. Solutions that are feasible here are feasible for the problem.
 
-    Distances and prizes, which only enter the objective, are rounded to the nearest tick. Travel, service and ready
-    times are rounded up, due dates down. With an integer metric, all of them are exact.
+    Distances, prizes and vehicle costs, which only enter the objective, are rounded to the nearest tick. Travel,
+    service and ready times are rounded up, due dates down. With an integer metric, all of them are exact.
     """
 
     distance: Ints  # (N+1, N+1)
@@ -32,9 +32,10 @@ class Ticks:
     demand: Ints  # (N+1,)
     prize: Ints  # (N+1,)
     capacity: int
-    cost_scale: int  # ticks per unit of distance and prize
+    cost_scale: int  # ticks per unit of distance, prize and vehicle cost
     time_scale: int  # ticks per unit of time
     max_distance: int  # of a route; NEVER without a limit
+    vehicle_cost: int
 
 
 def to_ticks(problem: Problem, *, largest: float = LARGEST, load_ticks: int = LOAD_TICKS) -> Ticks:
@@ -43,15 +44,17 @@ def to_ticks(problem: Problem, *, largest: float = LARGEST, load_ticks: int = LO
     length = problem.length(nodes[:, None], nodes[None, :])
     zeros = np.zeros(len(nodes))
     prize = problem.prize if problem.prize is not None else zeros
-    cost_scale = problem.metric.scale if problem.metric.is_integer else _scale(largest, length, prize)
+    vehicle = np.asarray(problem.vehicle_cost or 0.0)
+    cost_scale = problem.metric.scale if problem.metric.is_integer else _scale(largest, length, prize, vehicle)
     demand, capacity = _load(problem, load_ticks)
     distance = np.rint(length * cost_scale).astype(np.int64)
     np.fill_diagonal(distance, 0)
     prizes, most = np.rint(prize * cost_scale).astype(np.int64), _max_distance(problem, cost_scale)
+    fixed = int(np.rint(vehicle * cost_scale))
     if problem.windows is None:
         none = np.zeros(len(nodes), np.int64)
         still, never = np.zeros_like(distance), np.full(len(nodes), NEVER)
-        return Ticks(distance, still, none, none, never, demand, prizes, capacity, cost_scale, 1, most)
+        return Ticks(distance, still, none, none, never, demand, prizes, capacity, cost_scale, 1, most, fixed)
 
     travel = problem.travel_time(nodes[:, None], nodes[None, :])
     service = problem.service if problem.service is not None else zeros
@@ -66,7 +69,9 @@ def to_ticks(problem: Problem, *, largest: float = LARGEST, load_ticks: int = LO
     duration, ready = up(travel), up(windows[:, 0])
     np.fill_diagonal(duration, 0)
     due = np.maximum(-up(-windows[:, 1]), ready)  # down; a window narrower than a tick becomes one tick wide
-    return Ticks(distance, duration, up(service), ready, due, demand, prizes, capacity, cost_scale, time_scale, most)
+    return Ticks(
+        distance, duration, up(service), ready, due, demand, prizes, capacity, cost_scale, time_scale, most, fixed
+    )
 
 
 def fleet(problem: Problem, ticks: Ticks) -> int:

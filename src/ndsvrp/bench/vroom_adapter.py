@@ -9,7 +9,7 @@ import numpy as np
 
 from ndsvrp.bench.solvers import Answer, refusal
 from ndsvrp.bench.ticks import Ticks, fleet, to_ticks
-from ndsvrp.constraints import CAPACITY, FLEET, TIME_WINDOWS
+from ndsvrp.constraints import CAPACITY, FLEET, TIME_WINDOWS, VEHICLE_COST
 from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
@@ -29,7 +29,7 @@ class Vroom:
         return version("pyvroom")
 
     def refuses(self, problem: Problem) -> str | None:
-        if reason := refusal("VROOM", {CAPACITY, TIME_WINDOWS, FLEET}, problem):
+        if reason := refusal("VROOM", {CAPACITY, TIME_WINDOWS, FLEET, VEHICLE_COST}, problem):
             return reason
         return None if _fits(_ticks(problem)) else "VROOM takes costs and times below 2^31"
 
@@ -37,7 +37,7 @@ class Vroom:
         import vroom
 
         ticks = _ticks(problem)
-        vehicles = fleet(problem, ticks)
+        vehicles, costs = fleet(problem, ticks), vroom.VehicleCosts(fixed=ticks.vehicle_cost)
         hours: dict[str, Any] = {}
         windows: list[list[Any]] = [[] for _ in ticks.ready]
         if problem.has_windows:
@@ -47,7 +47,7 @@ class Vroom:
         task.set_durations_matrix("car", ticks.duration.astype(np.uint32))
         task.set_costs_matrix("car", ticks.distance.astype(np.uint32))
         for number in range(vehicles):
-            task.add_vehicle(vroom.Vehicle(number, start=0, end=0, capacity=[ticks.capacity], **hours))
+            task.add_vehicle(vroom.Vehicle(number, start=0, end=0, capacity=[ticks.capacity], costs=costs, **hours))
         demand, service = ticks.demand.tolist(), ticks.service.tolist()
         task.add_job(
             [
@@ -83,7 +83,8 @@ def _ticks(problem: Problem) -> Ticks:
 def _fits(ticks: Ticks) -> bool:
     timed = ticks.duration.any() or ticks.service.any() or ticks.ready.any()
     latest = int(ticks.due.max()) if timed else 0
-    return 2 * len(ticks.demand) * int(ticks.distance.max()) < LARGEST and latest < LARGEST
+    dearest = len(ticks.demand) * (2 * int(ticks.distance.max()) + ticks.vehicle_cost)
+    return dearest < LARGEST and latest < LARGEST
 
 
 VROOM = Vroom()

@@ -88,9 +88,12 @@ def check_command(
     elif known is not None and report.feasible:
         gap = f"{known.gap(report.cost):+.2f}% to the best known {cost_of(known.cost, problem.metric)}"
         facts.append(("gap", f"{gap} ({known.date})"))
-    if problem.has_prizes:
+    if problem.has_prizes or report.vehicle_costs:
         facts.append(("distance", cost_of(report.distance, problem.metric)))
+    if problem.has_prizes:
         facts.append(("lost prizes", cost_of(report.lost_prizes, problem.metric)))
+    if report.vehicle_costs:
+        facts.append(("vehicle costs", cost_of(report.vehicle_costs, problem.metric)))
     facts += [("routes", f"{len(routes.routes):,}"), ("unserved", f"{len(report.unserved):,}")]
     say(headline(problem, round_))
     print_facts(facts)

@@ -95,6 +95,9 @@ _STATED: dict[str, Any] = {
     "max_duration": Annotated[
         float | None, option("T", "Limit on the duration of a route.", "--max-duration", panel=_DATA)
     ],
+    "vehicle_cost": Annotated[
+        float | None, option("C", "Fixed cost of each vehicle used.", "--vehicle-cost", panel=_DATA)
+    ],
     "distance": Annotated[Path | None, option("FILE", "Matrix of distances, .csv or .npy.", "--distance", panel=_DATA)],
     "duration": Annotated[
         Path | None, option("FILE", "Matrix of travel times, .csv or .npy.", "--duration", panel=_DATA)

@@ -19,7 +19,7 @@ from ndsvrp.io.save import FILES, PICTURES, check_ending, check_json, check_page
 from ndsvrp.problem import Problem
 from ndsvrp.search.result import Result
 
-SUMMARY = ("instance", "cost", "distance", "lost_prizes", "routes", "unserved",
+SUMMARY = ("instance", "cost", "distance", "lost_prizes", "vehicle_costs", "routes", "unserved",
            "seconds", "iterations", "reconstructions", "seed", "stopped")  # fmt: skip
 
 
@@ -168,8 +168,8 @@ def summary_row(index: int | str, result: Result) -> dict[str, Any]:
     report = result.report
     values = (
         index, plain_number(report.cost), plain_number(report.distance), plain_number(report.lost_prizes),
-        len(result.solution.routes), len(report.unserved), round(result.seconds, 3), result.iterations,
-        result.reconstructions, result.seed, result.stopped,
+        plain_number(report.vehicle_costs), len(result.solution.routes), len(report.unserved),
+        round(result.seconds, 3), result.iterations, result.reconstructions, result.seed, result.stopped,
     )  # fmt: skip
     return dict(zip(SUMMARY, values, strict=True))
 

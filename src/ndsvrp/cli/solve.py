@@ -76,6 +76,12 @@ def solve_command(
     device: Annotated[str, request_option("device", "NAME", _HOW)] = "auto",
     threads: Annotated[int | None, request_option("threads", "N", _HOW, min=1)] = None,
     chains: Annotated[int | None, request_option("chains", "N", _HOW, min=1)] = None,
+    fewest_vehicles: Annotated[
+        bool,
+        typer.Option(
+            "--fewest-vehicles", help="Minimize the number of vehicles first, then the cost.", rich_help_panel=_HOW
+        ),
+    ] = False,
     together: Annotated[
         int,
         option(
@@ -142,12 +148,15 @@ def solve_command(
         "time": DEFAULT_SECONDS if is_default else time, "iterations": iterations, "patience": patience,
         "target": target,
     }  # fmt: skip
+    settings = parse_changes(changes or []) | ({"fewest_vehicles": True} if fewest_vehicles else {})
+    by_cost = not settings.get("fewest_vehicles")
     request = Request(
         solver=solver, ruin=ruin, model=model, preset=preset, device=device, threads=threads, chains=chains,
-        settings=parse_changes(changes or []),
+        settings=settings,
     )  # fmt: skip
     piped = any(path is not None and is_standard(path) for path in (out, json, report))
-    task = _Task(file, round_, limits, seed, limit_line(limits, seed, is_default=is_default), quiet, piped, page)
+    line = limit_line(limits, seed, is_default=is_default)
+    task = _Task(file, round_, limits, seed, line, quiet, by_cost, piped, page)
     if cluster is not None:
         require_known(cluster)
     with Solver(request) as opened:
@@ -180,6 +189,7 @@ class _Task:
     seed: int
     limit_line: str
     quiet: bool
+    by_cost: bool  #: whether the cost alone is minimized, as in best known solutions
     piped: bool  #: standard output is for a file: everything else goes to the error stream
     page: bool  #: whether a page shows the search
 
@@ -197,7 +207,7 @@ class _Task:
     def watched(self, interrupts: Interrupts, problems: Sequence[Problem], prefix: str = "") -> Iterator[Watch]:
         """Show progress, and let Ctrl-C end the search."""
         first, seconds = problems[0], self.limits.get("time")
-        known = best_known(first) if len(problems) == 1 else None
+        known = best_known(first) if len(problems) == 1 and self.by_cost else None
         shown = Shown(
             first.metric, prefix, None if seconds is None else seconds * len(problems), self.limits.get("iterations"),
             self.limits.get("target") if known is None else known.cost,

@@ -33,6 +33,8 @@ def plan_line(plan: Plan, request: Request, model: str | None = None, together: 
         where += "; kernels are compiled first, once: that takes some seconds"
     ruin = f"ruin {plan.settings.ruin}" + (" and string" if plan.settings.rule_steps > 0 else "")
     parts = [named("solver", plan.solver), ruin, named("device", plan.device), where]
+    if plan.settings.fewest_vehicles:
+        parts.append("fewest vehicles first")
     if model is not None:
         parts.insert(2, named("model", model))
     return ", ".join(parts)
@@ -61,12 +63,15 @@ def facts_of(result: Result) -> Facts:
 
     facts = [("cost", money(report.cost))]
     known = best_known(problem)
-    if known is not None:
+    if known is not None and not result.settings.get("fewest_vehicles"):
         facts.append(("gap", f"{known.gap(report.cost):+.2f}% to the best known {money(known.cost)} ({known.date})"))
+    if problem.has_prizes or report.vehicle_costs:
+        facts.append(("distance", money(report.distance)))
+    if report.vehicle_costs:
+        facts.append(("vehicle costs", money(report.vehicle_costs)))
     if problem.has_prizes:
         optional = problem.customers - int(np.count_nonzero(problem.required))
         facts += [
-            ("distance", money(report.distance)),
             ("lost prizes", money(report.lost_prizes)),
             ("unserved", f"{len(report.unserved):,} of {optional:,} optional customers"),
         ]

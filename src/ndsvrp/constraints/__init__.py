@@ -13,13 +13,14 @@ from ndsvrp.constraints.fleet import FLEET
 from ndsvrp.constraints.prizes import PRIZES
 from ndsvrp.constraints.route_limits import MAX_DISTANCE, MAX_DURATION
 from ndsvrp.constraints.time_windows import TIME_WINDOWS
+from ndsvrp.constraints.vehicle_cost import VEHICLE_COST
 
 __all__ = [
     "CAPACITY", "CONSTRAINTS", "FIELDS", "FLEET", "MAX_DISTANCE", "MAX_DURATION", "PRIZES", "TIME_WINDOWS",
-    "Constraint", "Field", "Input", "Violation", "Visits", "constraints_of", "refuse",
+    "VEHICLE_COST", "Constraint", "Field", "Input", "Violation", "Visits", "constraints_of", "refuse",
 ]  # fmt: skip
 
-CONSTRAINTS: tuple[Constraint, ...] = (CAPACITY, TIME_WINDOWS, PRIZES, FLEET, MAX_DISTANCE, MAX_DURATION)
+CONSTRAINTS: tuple[Constraint, ...] = (CAPACITY, TIME_WINDOWS, PRIZES, FLEET, MAX_DISTANCE, MAX_DURATION, VEHICLE_COST)
 FIELDS = tuple(field for constraint in CONSTRAINTS for field in constraint.fields)
 
 

@@ -151,6 +151,10 @@ class Constraint:
         """Return the cost of leaving these customers unserved."""
         return 0.0
 
+    def vehicle_costs(self, problem: Problem, visits: Visits) -> float:
+        """Return what the vehicles cost beside their distance."""
+        return 0.0
+
     # For engines, in whole ticks. Constraints with a generator convert batches, too: `ticks.xp` is torch then.
 
     def largest_length(self, ticks: Ticks) -> Any:

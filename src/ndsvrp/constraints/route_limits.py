@@ -133,14 +133,14 @@ class MaxDistance(RouteLimit):
         return 1 + int(np.searchsorted(demand, problem.capacity + problem.capacity_tolerance, side="right"))
 
     def ticks(self, ticks: Ticks) -> int:
-        """Return the limit in ticks, less the rounding of all legs of a route."""
+        """Return the limit in ticks, less the rounding of all legs of a route, with the cost of a vehicle."""
         problem = ticks.problem
         if self.is_idle(ticks):
             return NO_LIMIT
         if ticks.has_whole_lengths:
-            return int(ticks.lengths(np.asarray(min(self.limit(problem), ticks.most))))
+            return int(ticks.lengths(np.asarray(min(self.limit(problem), ticks.most)))) + ticks.vehicle_cost
         most = min(self.limit(problem) + NEARLY * self.tolerance(problem), ticks.most)
-        return max(1, int(np.floor(most * ticks.per_unit - 0.5 * self.most_legs(problem))))
+        return max(1, int(np.floor(most * ticks.per_unit - 0.5 * self.most_legs(problem)))) + ticks.vehicle_cost
 
 
 class MaxDuration(RouteLimit):

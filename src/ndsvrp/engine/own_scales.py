@@ -2,6 +2,8 @@
 
 Lengths and times get a scale each, and become matrices. Optional customers that cost more than they can save are never
 served, and their lengths need not fit. What still cannot be represented to 1e-6 of the objective is refused.
+
+Matrices also let engines see the cost of a vehicle as a part of each length out of the depot, but not of times.
 """
 
 from functools import cached_property
@@ -15,6 +17,9 @@ from ndsvrp.errors import EngineError
 from ndsvrp.metric import FLOAT_TOLERANCE, Floats, power_of_two
 
 MOST_NODES = 5_001  # of a problem that becomes a matrix: 100 MB each for lengths and times
+MOST_WITH_COST = 10_001  # of a problem with a vehicle cost: 400 MB each
+FINE_BESIDE_COST = 1 << 15  # ticks of what matters, at least, where a route costs more than the longest leg
+DEAREST = 2000.0  # times the longest leg: a vehicle cost for which ticks are fine enough
 ROWS = 256  # of a matrix that are computed at once
 
 
@@ -26,14 +31,21 @@ class OwnScales(Ticks):
     def refuse_coarse(self) -> None:
         """Raise EngineError if the scales are too coarse."""
         nodes, lengths = len(self.problem.demand), f"lengths up to {self.longest:g}"
-        if self.problem.distance is None and nodes > MOST_NODES:
+        cost = self.problem.vehicle_cost or 0.0
+        if cost and nodes > MOST_WITH_COST:
+            raise EngineError(f"a vehicle cost takes a matrix: that is done for up to {MOST_WITH_COST - 1:,} customers")
+        if not cost and self.problem.distance is None and nodes > MOST_NODES:
             largest = max(self.largest_length, *(float(np.max(rule.largest_time(self))) for rule in self.constraints))
             raise EngineError(
                 f"{lengths} and other numbers up to {largest:g} need scales of their own, which takes a matrix: that "
                 f"is done for up to {MOST_NODES - 1} customers"
             )
         matters = min(self.longest, cost_bound(self.problem)) * self.per_unit
-        if not self.has_whole_lengths and 0 < matters < FINE:  # 0: the lowest cost is 0 in any scale
+        is_dear = cost > self.longest
+        if is_dear and not self.has_whole_lengths and 0 < matters < FINE_BESIDE_COST:
+            what = f"a vehicle cost of {cost:g} beside {lengths}: no scale of whole ticks is fine enough for both"
+            raise EngineError(f"{what}; up to {DEAREST * self.longest:g} is possible")
+        if not is_dear and not self.has_whole_lengths and 0 < matters < FINE:  # 0: the lowest cost is 0 in any scale
             raise EngineError(
                 f"{lengths} beside limits up to {self.largest_length:g} and costs up to {cost_bound(self.problem):g}: "
                 "no scale of whole ticks represents the objective to 1e-6"
@@ -56,6 +68,7 @@ class OwnScales(Ticks):
         else:  # no route there is shorter than there and back, but for the rounding of each leg
             slack = len(nodes) / problem.metric.scale if problem.metric.is_integer else 0.0
             least = 2 * problem.length(0 * nodes, nodes) - slack
+        least = least + (problem.vehicle_cost or 0.0)
         return np.asarray((least > bound * (1 + 1e-9)) & ~problem.required & (nodes > 0))
 
     @cached_property
@@ -69,6 +82,16 @@ class OwnScales(Ticks):
             return min(limit, float(np.max(np.where(np.eye(len(kept), dtype=bool), 0.0, problem.distance)[between])))
         assert problem.coordinates is not None
         return min(limit, float(np.hypot(*np.ptp(problem.coordinates[kept], axis=0))) + unit)
+
+    @cached_property
+    def vehicle_cost(self) -> int:
+        """The cost of a vehicle in ticks."""
+        return int(np.rint((self.problem.vehicle_cost or 0.0) * self.per_unit))
+
+    @cached_property
+    def largest_length(self) -> float:
+        """The largest length or limit that has to fit, with the cost of a vehicle."""
+        return super().largest_length + (self.problem.vehicle_cost or 0.0)
 
     @property
     def _time_limits(self) -> list[float]:
@@ -101,8 +124,10 @@ class OwnScales(Ticks):
 
     @cached_property
     def length_matrix(self) -> Ints:
-        """(N+1, N+1), to the nearest tick."""
-        return self._matrix(self.problem.length, self.per_unit)
+        """(N+1, N+1), to the nearest tick; out of the depot with the cost of a vehicle."""
+        matrix = self._matrix(self.problem.length, self.per_unit)
+        matrix[0, 1:] += self.vehicle_cost
+        return matrix
 
     @cached_property
     def time_matrix(self) -> Ints | None:

@@ -8,8 +8,8 @@ bits: finer than float32. Reported costs are computed by `check`, in float64.
 Each constraint converts its own fields. Float times and demands are rounded so that whatever fits in ticks passes
 `check`: a stop never takes less time than it does, and the tolerance of `check` makes up for it.
 
-`Ticks` has one scale for all numbers but those of a duration matrix. Where that would lose precision, `ticks_of`
-returns `OwnScales` (own_scales.py).
+`Ticks` has one scale for all numbers but those of a duration matrix. Where that would lose precision, and where
+vehicles have a cost, `ticks_of` returns `OwnScales` (own_scales.py).
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ndsvrp.constraints import CONSTRAINTS, Constraint, constraints_of
+from ndsvrp.constraints import CONSTRAINTS, VEHICLE_COST, Constraint, constraints_of
 from ndsvrp.errors import EngineError
 from ndsvrp.metric import Floats, Metric, power_of_two
 from ndsvrp.problem import Problem
@@ -42,6 +42,11 @@ class Ticks:
     xp: ClassVar[Any] = np  #: the library of the arrays
     codes_prizes: ClassVar[bool] = False  #: whether prizes take part in choosing the scale, or may exceed it
     largest_cost: ClassVar[float] = float(LARGEST_COST)
+
+    @property
+    def vehicle_cost(self) -> int:
+        """The cost of a vehicle, which is part of each length out of the depot."""
+        return 0
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -251,15 +256,16 @@ def cost_bound(problem: Problem) -> float:
         return float("inf")
     depot = np.zeros(len(required), int)
     there_and_back = problem.length(depot, required) + problem.length(required, depot)
-    return float(np.sum(problem.prize) + np.sum(there_and_back))
+    vehicles = (problem.vehicle_cost or 0.0) * len(required)
+    return float(np.sum(problem.prize) + np.sum(there_and_back) + vehicles)
 
 
 def ticks_of(problem: Problem) -> Ticks:
-    """Return a problem in ticks, in one scale if that is fine enough."""
+    """Return a problem in ticks, in one scale if that is fine enough and vehicles have no cost."""
     from ndsvrp.engine.own_scales import OwnScales
 
     ticks = Ticks(problem)
-    if ticks.is_fine:
+    if not VEHICLE_COST.present(problem) and ticks.is_fine:
         return ticks
     own = OwnScales(problem)
     own.refuse_coarse()

@@ -28,6 +28,7 @@ class Additions:
     vehicles: int | None = None
     max_distance: float | None = None
     max_duration: float | None = None
+    vehicle_cost: float | None = None
     distance: PathLike | None = None  #: a matrix, .csv or .npy
     duration: PathLike | None = None  #: a matrix, .csv or .npy
     columns: Mapping[str, str] = field(default_factory=dict)  #: of a table: ours to its own

@@ -36,6 +36,7 @@ def read(
     vehicles: int | None = None,
     max_distance: float | None = None,
     max_duration: float | None = None,
+    vehicle_cost: float | None = None,
     distance: PathLike | None = None,
     duration: PathLike | None = None,
     **unknown: Never,
@@ -53,14 +54,16 @@ def read(
 
     A file with an unknown field or section is refused, because it may state a constraint, unless `ignore_fields` names
     it. `columns` maps our names of columns to those of a table: `{"demand": "kg"}`. `capacity`, `vehicles`,
-    `max_distance` and `max_duration` complete a table, or replace what a file states. `distance` and `duration` name
-    files with a matrix (`.csv`, `.npy`).
+    `max_distance`, `max_duration` and `vehicle_cost` complete a table, or replace what a file states. `distance` and
+    `duration` name files with a matrix (`.csv`, `.npy`).
     """
     _refuse_unknown("read", unknown)
     if isinstance(path, bytes | dict) or hasattr(path, "read"):
         kind = type(path).__name__
         raise NdsError(f"a file is given by its path, got {kind} (ndsvrp.read_content(name, data) takes bytes)")
-    additions = Additions(capacity, vehicles, max_distance, max_duration, distance, duration, columns or {})
+    additions = Additions(
+        capacity, vehicles, max_distance, max_duration, vehicle_cost, distance, duration, columns or {}
+    )
     return _chosen(path, _instances(path, _metric(metric), _names(ignore_fields), additions), index)
 
 

@@ -38,6 +38,7 @@ def describe(result: Result) -> dict[str, Any]:
         "cost": report.cost,
         "distance": report.distance,
         "lost_prizes": report.lost_prizes,
+        "vehicle_costs": report.vehicle_costs,
         "best_known": None if known is None else known.cost,
         "gap": None if known is None else known.gap(report.cost),
         "feasible": report.feasible,

@@ -96,6 +96,8 @@ def _facts(result: Result, known: BestKnown | None) -> str:
     facts.append(("distance", number(report.distance)))
     if problem.has_prizes:
         facts.append(("lost prizes", number(report.lost_prizes)))
+    if report.vehicle_costs:
+        facts.append(("vehicle costs", number(report.vehicle_costs)))
     facts += [("routes", f"{len(result.schedule):,}"), ("unserved", _unserved(result))]
     why = STOPPED.get(result.stopped, result.stopped)
     facts.append(("search", f"{why} after {result.seconds:.2f} s, {amount(result.iterations, 'iteration')}"))

@@ -16,6 +16,8 @@ def summary(result: Result) -> str:
     parts = [f"cost {number(report.cost)}", f"distance {number(report.distance)}"]
     if problem.has_prizes:
         parts.append(f"lost prizes {number(report.lost_prizes)}")
+    if report.vehicle_costs:
+        parts.append(f"vehicle costs {number(report.vehicle_costs)}")
     parts += [amount(len(result.schedule), "route"), f"{len(report.unserved):,} unserved"]
     lines = [title, ", ".join(parts if report.feasible else ["infeasible", *parts])]
     lines += [f"  {violation}" for violation in report.violations[:VIOLATIONS]]

@@ -34,6 +34,7 @@ class JobOptions(BaseModel):
     vehicles: int | None = Field(None, description="Largest number of routes, likewise.")
     max_distance: Finite | None = Field(None, description="Of each route, likewise.")
     max_duration: Finite | None = Field(None, description="Of each route, likewise.")
+    vehicle_cost: Finite | None = Field(None, description="Of each vehicle used, likewise.")
     time: float | None = Field(None, gt=0, allow_inf_nan=False, description="Seconds to search; 30 without any limit.")
     iterations: int | None = Field(None, ge=1, le=2**31, description="Iterations to search.")
     patience: int | None = Field(None, ge=1, le=2**31, description="Stop after so many without a better one.")
@@ -51,7 +52,7 @@ class JobOptions(BaseModel):
         stated = {
             "columns": columns_of(self.column, "column") or None, "ignore_fields": self.ignore_field or None,
             "capacity": self.capacity, "vehicles": self.vehicles, "max_distance": self.max_distance,
-            "max_duration": self.max_duration,
+            "max_duration": self.max_duration, "vehicle_cost": self.vehicle_cost,
         }  # fmt: skip
         additions = {name: value for name, value in stated.items() if value is not None}
         return Upload(body, self.name, self.round, self.index, additions)

@@ -15,6 +15,7 @@ def incumbent_view(problem: Problem, solution: Solution, report: Report) -> dict
     """Return a checked solution as the page draws it."""
     return {
         "cost": report.cost, "distance": report.distance, "lost_prizes": report.lost_prizes,
+        "vehicle_costs": report.vehicle_costs,
         "unserved": list(report.unserved), "routes": timelines(problem, solution),
     }  # fmt: skip
 

@@ -108,6 +108,7 @@ export class JobView {
       numbers.push(["routes", short(this.incumbent.routes.length)]);
       if (problem.prize) numbers.push(["unserved", short(this.incumbent.unserved.length)]);
       if (problem.prize) numbers.push(["lost prizes", number(this.incumbent.lost_prizes, Math.min(2, problem.decimals))]);
+      if (this.incumbent.vehicle_costs) numbers.push(["vehicle costs", number(this.incumbent.vehicle_costs, Math.min(2, problem.decimals))]);
     }
     numbers.push(["seconds", this.curve.limit && job.state === "running" ? `${elapsed.toFixed(1)} of ${short(this.curve.limit)}` : seconds(elapsed)]);
     if (this.progress) {
