@@ -27,7 +27,8 @@ OF_HYBRID = (
     "of them. There is none with prizes or limits on routes, with more than {MIDDLE} customers, on a GPU, and if there "
     "are no more vehicles than the customers take at least.",
     "Without a population `hot` is {HOT}.",
-    "If vehicles are limited, `weigh_unserved`, `start_packed` and `count_absences` are on.",
+    "If vehicles are limited, `weigh_unserved`, `start_packed` and `count_absences` are on. `fewest_vehicles` limits "
+    "them; with it a search has neither population nor islands unless they are given.",
     "If vehicles are limited, no customer is required, and only a time limit ends the search, of at least "
     "{CPU_ISLAND_TIME} s of a core per customer, `islands` is {CPU_ISLANDS} up to {MOST_ON_ISLANDS} customers on a "
     "CPU where there are no regions (below), with {CPU_ISLAND_CHAINS} chains or more, and {ISLAND_CHILDREN}.",
