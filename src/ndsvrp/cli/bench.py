@@ -1,6 +1,7 @@
 """The command `nds bench`: solvers side by side, reports on their rows, speed, time limits."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -85,23 +86,16 @@ def run_command(
 
     _prepare(out)
     named = presets.split(",") if presets is not None else []
-    choices = [("--device", device, DEVICES[1:]), ("--ruin", ruin, RUINS)]
-    choices += [("--preset", preset, PRESETS) for preset in named]
-    for flag, given, known in choices:
-        if given is not None and given not in known:
-            raise NdsError(f"{flag}: one of {', '.join(known)}, not '{given}'")
+    _require_known("--device", [device], DEVICES[1:])
+    _require_known("--ruin", [] if ruin is None else [ruin], RUINS)
+    _require_known("--preset", named, PRESETS)
     limits = [_whole("--iterations", word, "iterations") for word in iterations.split(",")] if iterations else []
     request = replace(
         DEFAULT, device=device, ruin=ruin, model=model, chains=chains, settings=parse_changes(changes or [])
     )
-    if times is None:
-        small = all(name in ("smoke", *SUITES["smoke"]) for name in sets)
-        times = "3600" if limits else "1" if small else "60"
+    times = _default_times(sets, limits) if times is None else times
     spans = [_seconds(word) for word in times.split(",")]
-
-    chosen_seeds = numbers("--seeds", seeds)
-
-    spent: list[float] = []
+    chosen_seeds, spent = numbers("--seeds", seeds), list[float]()
 
     def print_row(done: int, total: int, row: dict[str, Any]) -> None:
         spent.extend([row["seconds"]] if "seconds" in row else [])
@@ -118,6 +112,18 @@ def run_command(
     _print_lines(make_report(rows).brief())
     if any(not row.get("feasible") and "skipped" not in row for row in rows):
         raise typer.Exit(3)
+
+
+def _require_known(flag: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise NdsError(f"{flag}: one of {', '.join(known)}, not '{name}'")
+
+
+def _default_times(sets: Iterable[str], limits: Sequence[int]) -> str:
+    if limits:
+        return "3600"
+    return "1" if all(name in ("smoke", *SUITES["smoke"]) for name in sets) else "60"
 
 
 @app.command("report")

@@ -5,7 +5,7 @@ stays open long enough for a trip to each customer. Tests compare the bytes with
 last bit may differ, as between a square root here and `hypot` there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -45,26 +45,17 @@ def upload_batch(device: Device, instances: Instances, neighbours: int) -> Calla
     arrays = ticks.arrays()
     near = near_by_points(torch, arrays["x"], arrays["y"], min(neighbours, n - 1))
     arrays["near"] = near.flatten(1)
-    used, offsets = room_of(count * INSTANCE.itemsize), {}
-    for name, array in arrays.items():
-        offsets[name] = used, room_of(array.shape[1] * array.itemsize)
-        used += count * offsets[name][1]
-    block = torch.zeros(used, dtype=torch.uint8, device=where)
-    number = torch.arange(count, device=where)
+    block, addresses = _block_of(arrays, count)
     exact = "xd" in arrays
     fields: dict[str, Any] = {
         "n": n, "capacity": instances.capacity, "vehicles": n, "scale": 1.0, "box_margin": ticks.error_margin(),
         "whole_scale": float(exact), "whole_shift": 0.5 * exact, "near_count": near.shape[2], "missing": MISSING,
+        **addresses, "weight": addresses["demand"],
     }  # fmt: skip
-    for name, (begin, room) in offsets.items():
-        rows = block[begin : begin + count * room].view(arrays[name].dtype).view(count, -1 if room else 0)
-        rows[:, : arrays[name].shape[1]].copy_(arrays[name])
-        fields[name] = block.data_ptr() + begin + room * number
-    fields["weight"] = fields["demand"]
-    table = block[: count * INSTANCE.itemsize].view(count, INSTANCE.itemsize)
+    structs = block[: count * INSTANCE.itemsize].view(count, INSTANCE.itemsize)
     for name, value in fields.items():
         dtype, begin = FIELDS[name][:2]
-        table[:, begin : begin + dtype.itemsize].view(DTYPES[dtype.str[1:]])[:, 0] = value
+        structs[:, begin : begin + dtype.itemsize].view(DTYPES[dtype.str[1:]])[:, 0] = value
     customer = torch.arange(1, nodes, dtype=torch.int32, device=where)
     tours = torch.stack([customer, torch.zeros_like(customer)], dim=1).view(1, 2 * n).repeat(count, 1)
     lengths = torch.full((count,), 2 * n, dtype=torch.int32, device=where)
@@ -78,6 +69,25 @@ def upload_batch(device: Device, instances: Instances, neighbours: int) -> Calla
         return Upload((Size(n),) * count, chains, numbers[:-2].copy(), [group])
 
     return upload
+
+
+def _block_of(arrays: Mapping[str, Tensor], count: int) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return memory with room for the structs of the instances and then their arrays, and the addresses of these.
+
+    arrays: (instances, length) each; addresses: (instances,).
+    """
+    used, begins = room_of(count * INSTANCE.itemsize), {}
+    rooms = {name: room_of(array.shape[1] * array.itemsize) for name, array in arrays.items()}
+    for name, room in rooms.items():
+        begins[name] = used
+        used += count * room
+    where = arrays["demand"].device
+    block, number = torch.zeros(used, dtype=torch.uint8, device=where), torch.arange(count, device=where)
+    for name, array in arrays.items():
+        begin, room = begins[name], rooms[name]
+        rows = block[begin : begin + count * room].view(array.dtype).view(count, -1 if room else 0)
+        rows[:, : array.shape[1]].copy_(array)
+    return block, {name: block.data_ptr() + begin + rooms[name] * number for name, begin in begins.items()}
 
 
 @dataclass(frozen=True, eq=False)
