@@ -92,14 +92,15 @@ def test_what_each_release_of_pyvrp_takes(
     kinds = ("Client", "Depot", "VehicleType", "Location", "ProblemData")
     monkeypatch.setitem(sys.modules, "pyvrp", SimpleNamespace(**dict.fromkeys(kinds, keep)))
     monkeypatch.setattr(pyvrp_process, "version", lambda package: release)
-    ticks = to_ticks(CROSS.replace(windows=[[0, 9]] * 5, prize=[0, 0, 2.5, 0, 0]))
+    ticks = to_ticks(CROSS.replace(windows=[[0, 9]] * 5, prize=[0, 0, 2.5, 0, 0], vehicle_cost=1.5))
     arrays = vars(ticks) | {"xy": CROSS.coordinates, "required": np.array([0, 1, 0, 1, 1], bool), "vehicles": 4}
     data = pyvrp_process.to_data(arrays)
     hours = {"tw_early": 0, "tw_late": 9_000_000}
     assert data["clients"][1] == {
         "values": (), "delivery": load, "service_duration": 0, "prize": 2_500_000, "required": False, **hours, **place,
     }  # fmt: skip
-    assert data["vehicle_types"] == [{"values": (4, 2 if release == "0.9.0" else [2]), **hours}]
+    vehicle = {"values": (4, 2 if release == "0.9.0" else [2]), "fixed_cost": 1_500_000, **hours}
+    assert data["vehicle_types"] == [vehicle]
     assert ("tw_late" in data["depots"][0]) == (release != "0.9.0")
     assert ("locations" in data) == (release == "0.14.1")
     assert data["distance_matrices"] == [ticks.distance]

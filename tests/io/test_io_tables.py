@@ -569,8 +569,8 @@ def everything(**changes):
 MATRICES = {"distance": MATRIX, "duration": (1 - np.eye(4)).tolist()}
 CASES = {
     "everything": everything(max_distance=60),
-    "rounded": everything(metric="round", service=None, prize=None),
-    "no windows": everything(windows=None, max_duration=None, service=None, prize=None),
+    "rounded": everything(metric="round", service=None, prize=None, vehicle_cost=12),
+    "no windows": everything(windows=None, max_duration=None, service=None, prize=None, vehicle_cost=None),
     "matrices": everything(**MATRICES),
     "only matrices": everything(coordinates=None, **MATRICES),
     "geographic": everything(coordinates=[[13, 52], [13.5, 52.5], [14, 52], [13, 53]], geographic=True, windows=None,

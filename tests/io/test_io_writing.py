@@ -302,11 +302,12 @@ def test_result(tmp_path):
     write_result(path, a_result())
     read_back = json.loads(path.read_text())
     # 0 → 1: 5, 1 → 3: √(3² + 1²) = 3.16… → 3.1, 3 → 0: 5; customer 2 is unserved: 7
-    assert {key: read_back[key] for key in list(read_back)[:18]} == {
+    assert {key: read_back[key] for key in list(read_back)[:19]} == {
         "problem": {"name": "toytw", "customers": 3, "metric": "dimacs"},
         "cost": 20.1,
         "distance": 13.1,
         "lost_prizes": 7.0,
+        "vehicle_costs": 0.0,
         "best_known": None,
         "gap": None,
         "feasible": True,
