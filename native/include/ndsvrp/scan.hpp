@@ -189,13 +189,18 @@ NDS_FN void scan_rest(const Instance& in, const auto& d, const Solution& s, cons
       best = lanes.best(mine);
     }
   } else {
-    i32 bound[kRoutes];  // in whole groups: beyond the last route are old entries, or zeros
+    i32 bound[kRoutes + 1];  // in whole groups: beyond the last route are old entries, or zeros
     for (i32 begin = 0; begin < s.routes; begin += kRoutes) {
       const i32 count = least(kRoutes, s.routes - begin);
       bound_routes<R>(in, s, insertion.probe, c, depot, begin, (count + kGroup - 1) & -kGroup, bound);
-      for (i32 i = 0; i < count; ++i) {
-        if (bound[i] > best.cost || bound[i] == kNever || draft.drafted[begin + i]) continue;
+      i32 most = least(best.cost, kNever - 1);
+      bound[count] = -kNever;  // ends the inner loop, the hottest one: most routes are too far
+      for (i32 i = 0;; ++i) {
+        while (bound[i] > most) ++i;
+        if (i >= count) break;
+        if (draft.drafted[begin + i]) continue;
         scan<R>(d, insertion, s.at, segment_of<R>(s, begin + i), -1, lanes, best);
+        most = least(best.cost, most);
       }
     }
   }
