@@ -17,9 +17,10 @@ from pathlib import Path
 
 from ndsvrp.engine.device import Macros, sources
 from ndsvrp.engine.launches import kernel_macros
-from ndsvrp.engine.placement import Kind
+from ndsvrp.engine.placement import LANES, Kind, linked_layout
 
-FILES = ("chains", "regions", "improve", "evaluate", "keep", "clock")
+FILES = ("chains", "regions", "improve", "linked", "evaluate", "keep", "clock")
+SHARED = 115_712  # bytes that a block may have if two share a multiprocessor of an H200
 KINDS = (
     Kind(("Capacity",), "FloatPoints"),
     Kind(("Capacity", "TimeWindows"), "WholePoints"),
@@ -58,6 +59,14 @@ def compile_file(library: ctypes.CDLL, file: str, macros: Macros, arch: str) -> 
     return 0 if failed else size.value, log.value.decode()
 
 
+def macros_for(file: str, kind: Kind) -> Macros:
+    """Return the macros of a kernel file for a kind of problem."""
+    if file == "clock":
+        return ()
+    layout = linked_layout(kind, LANES, LANES, SHARED) if file == "linked" else None
+    return kernel_macros(kind, layout, 2 if layout else 1, file == "improve", tails=file == "linked")
+
+
 def main() -> int:
     """Compile everything that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -71,7 +80,9 @@ def main() -> int:
     library, failed = nvrtc(), 0
     for kind in kinds:
         for file in arguments.files.split(","):
-            macros = () if file == "clock" else kernel_macros(kind, None, 1, file == "improve", False)
+            if file == "linked" and kind.distance == "Matrix":
+                continue
+            macros = macros_for(file, kind)
             began = time.perf_counter()
             size, log = compile_file(library, file, macros, arguments.arch)
             failed += size == 0

@@ -150,11 +150,24 @@ nb::tuple kind_of(const nb::bytes& record) {
                         with_distance(in, []<class D>() { return std::string(D::name); }));
 }
 
+// Bytes of shared and of global memory that a block needs for a part with numbers of its own.
+nb::tuple local_layout(const Names& rules, const std::string& distance, i32 customers, i32 removed, i32 routes,
+                       i32 pool, i32 stops, i32 all_customers, i32 teams) {
+  const Sizes sizes{customers, removed, routes, pool, stops, 0};
+  Carver near{nullptr, 0, 1}, far{nullptr, 0, 1};
+  with_kind(rules, distance, [&]<class R, class D>() {
+    Instance in{};
+    carve_local<R, D>(near, in, sizes, 0, teams, [](auto*, const auto*) {});
+    carve_far<R>(far, sizes, all_customers, 0, teams);
+  });
+  return nb::make_tuple(near.used, far.used);
+}
+
 // Bytes in the memory of a GPU, of: a solution; a chain (with its best tour and spare stops); what a crew has in
 // common; what each of its teams has for its own; the inputs of an instance; the table of gaps.
 nb::dict layout(const Names& rules, const std::string& distance, i32 customers, i32 removed, i32 routes, i32 pool,
-                i32 stops, i32 drafts, i32 columns) {
-  const Sizes sizes{customers, removed, routes, pool, stops};
+                i32 stops, i32 locations, i32 drafts, i32 columns) {
+  const Sizes sizes{customers, removed, routes, pool, stops, locations};
   nb::dict bytes;
   const auto count = [&](const char* name, auto carve) {
     Carver counter{nullptr, 0, 1};
@@ -461,6 +474,7 @@ NB_MODULE(_core, m) {
   m.def("make_instance", &make_instance);
   m.def("kind_of", &kind_of, "record"_a);
   m.def("layout", &layout);
+  m.def("local_layout", &local_layout);
   m.def("limits", &limits, "rules"_a);
   m.def("pool_for", &pool_for);
   m.attr("TEAMS") = kTeams;

@@ -55,7 +55,7 @@ constexpr i32 kTableColumns = 512;  // of the table of gaps of crews with severa
 
 // Enough for any step on an instance of n customers. Routes are read in groups, too.
 inline Sizes sizes_for(i32 n) {
-  return Sizes{n, n + 1, 2 * (n + 1) + kBeyond, pool_for(n), kDraftPerCustomer * n + 224 + kBeyond};
+  return Sizes{n, n + 1, 2 * (n + 1) + kBeyond, pool_for(n), kDraftPerCustomer * n + 224 + kBeyond, n + 1};
 }
 
 constexpr i64 kLargestWeight = 1ll << 60;  // of all customers together

@@ -66,6 +66,8 @@ template <class C> NDS_FN Workspace workspace_at(Carver& carver, const Plan& pla
     for (i32 r = crew.lanes.lane; r < routes && plan.recipe.all_routes; r += 32) {
       work.trial.drafted[r] = work.best.drafted[r] = 0;
     }
+    for (i32 c = crew.lanes.lane; c < plan.work.locations; c += 32) work.trial.location[c] = work.best.location[c] = 0;
+    for (i32 c = threadIdx.x; c < plan.work.locations; c += blockDim.x) work.stripped.location[c] = 0;
     for (i32 r = threadIdx.x; r < routes; r += blockDim.x) work.stripped.drafted[r] = 0;
     for (i32 c = threadIdx.x; c <= plan.work.customers; c += blockDim.x) work.mark[c] = 0;
   }

@@ -12,12 +12,18 @@ using Crew = BlockCrew<NDS_GAPS != 0, NDS_BLINKS != 0, NDS_TAILS != 0>;
 
 // given: (chains, steps, M) or null; temperature: (chains, steps) in ticks; made: (chains,), the sum over the launches
 // of a call. The first launch begins at step 0. own: the customers of each chain if the chains are parts, or null.
+// goes_on: 1 to make the steps that linked.cu has left.
 extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
     improve_chains(const Plan* plan, const Instance* instances, const i32* problem_of, const i32* number, char* memory,
                    Record* records, char* far_memory, const i32* given, const double* temperature, i32 steps, i32 from,
-                   i32 to, u64 seed, u64 iteration, u64 stop_at, i32* made, const i32* own) {
+                   i32 to, u64 seed, u64 iteration, u64 stop_at, i32* made, const i32* own, i32 goes_on) {
   const i32 i = i32(blockIdx.x);
   if (made[i] == kFull) return;
+  [[maybe_unused]] bool exchanged = false;
+  if (goes_on) {
+    from = made[i] & ~kExchanged, exchanged = (made[i] & kExchanged) != 0;
+    if (from >= to) return;
+  }
   const Crew crew = crew_of_block<Crew>(stop_at);
   const Store store{memory, records};
   Workbench bench(*plan, instances[problem_of[i]], store, far_memory, i, crew);
@@ -28,10 +34,10 @@ extern "C" __global__ void __launch_bounds__(NDS_THREADS, NDS_BLOCKS)
   const double* temperatures = temperature + i64(i) * steps;
 #if NDS_SPECULATES
   const i32 done = improve_speculatively<R, D>(bench.in, bench.chain, bench.work, recipe, removed, temperatures, from,
-                                               to, key, crew);
+                                               to, key, kNever, exchanged, DraftedSteps<R>{recipe}, crew);
 #else
   const i32 done = improve<R, D>(bench.in, bench.chain, bench.work, recipe, removed, temperatures, from, to, key, crew);
 #endif
   bench.write_back(store, i);
-  if (threadIdx.x == 0) made[i] = from == 0 || done == kFull ? done : made[i] + done;
+  if (threadIdx.x == 0) made[i] = done == kFull ? done : (goes_on || from == 0 ? from : made[i]) + done;
 }

@@ -13,6 +13,7 @@ enum Ending : i32 {
   kKeeps,    // the solution stays as it is
   kTails,    // an exchange of tails before the step changes it
   kChanges,  // the step changes it
+  kUnfit,    // the step cannot be made in this way
   kLate,     // time was up
   kOverfull  // a draft ran out of stops
 };
@@ -49,40 +50,63 @@ NDS_FN Workspace workspace_at(Carver& carver, const Plan& plan, const Speculativ
   return work;
 }
 
-// Draft a step, or the exchange of tails before it. `count` is how many customers it removes. Reading the clock takes a
-// while: one warp watches it, and those whose insertions may stop early.
-template <class R, class D>
-NDS_FN Ending draft_step(const Instance& in, const D& d, const Solution& s, Workspace& work, const Recipe& recipe,
-                         const i32* given, double temperature, u64 key, bool exchanges, bool watches, i32& count,
-                         Warp lanes) {
-  Draft& draft = work.stripped;
-  if (exchanges) {
-    Random random{key_of(key, ~1ull)};
-    const double margin = margin_of(temperature, random);
-    if (draft_tails<R>(in, d, s, draft, recipe.tails, margin, random, lanes)) return draft.full ? kOverfull : kTails;
-  }
-  Random random{key_of(key, 0)}, ordering{key_of(key, 1)}, accepting{key_of(key, ~0ull)};
-  count = strip<R>(in, d, s, work, ruin(in, s, work, recipe, given, random, lanes), lanes);
-  arrange(in, recipe, work.removed, count, 0, work.order, ordering, lanes);
-  recreate<R>(in, d, s, draft, work.order, count, greedy_for(recipe, ordering), kAnyCost, lanes);
-  if (draft.full) return kOverfull;
-  if ((watches || count >= kLook) && lanes.time_is_up()) return kLate;
-  if (double(draft.delta) >= margin_of(temperature, accepting)) return kKeeps;
-  return draft.delta == 0 && is_unchanged(s, draft, lanes) ? kKeeps : kChanges;
+// Set in the number of steps made: the exchange of tails before the next one is done, too.
+constexpr i32 kExchanged = 1 << 30;
+
+// A step that a warp drafts.
+struct StepTask {
+  u64 key;
+  double temperature;
+  const i32* given;  // customers to remove, or null
+  bool watches;      // the clock: reading it takes a while, so one warp does, and those whose insertions may stop early
+};
+
+// Draft the exchange of tails before a step. Returns kKeeps if there is none.
+template <class R>
+NDS_FN Ending draft_exchange(const Instance& in, const auto& d, const Solution& s, Draft& draft, const Recipe& recipe,
+                             const StepTask& task, Warp lanes) {
+  Random random{key_of(task.key, ~1ull)};
+  const double margin = margin_of(task.temperature, random);
+  if (!draft_tails<R>(in, d, s, draft, recipe.tails, margin, random, lanes)) return kKeeps;
+  return draft.full ? kOverfull : kTails;
 }
 
-// `improve` of step.hpp, for one insertion order.
+// Steps by `strip` and `recreate`.
+template <class R> struct DraftedSteps {
+  const Recipe& recipe;
+
+  // Note that the solution has changed; all threads call it.
+  NDS_FN void changed(const Instance&, const Solution&) const {}
+
+  // Draft a step. `count` is how many customers it removes.
+  NDS_FN Ending draft(const Instance& in, const auto& d, const Solution& s, Workspace& work, const StepTask& task,
+                      i32& count, Warp lanes) const {
+    Draft& draft = work.stripped;
+    Random random{key_of(task.key, 0)}, ordering{key_of(task.key, 1)}, accepting{key_of(task.key, ~0ull)};
+    count = strip<R>(in, d, s, work, ruin(in, s, work, recipe, task.given, random, lanes), lanes);
+    arrange(in, recipe, work.removed, count, 0, work.order, ordering, lanes);
+    recreate<R>(in, d, s, draft, work.order, count, greedy_for(recipe, ordering), kAnyCost, lanes);
+    if (draft.full) return kOverfull;
+    if ((task.watches || count >= kLook) && lanes.time_is_up()) return kLate;
+    if (double(draft.delta) >= margin_of(task.temperature, accepting)) return kKeeps;
+    return draft.delta == 0 && is_unchanged(s, draft, lanes) ? kKeeps : kChanges;
+  }
+};
+
+// `improve` of step.hpp, for one insertion order. Ends early if the solution has more than `most_routes`, or at a step
+// that cannot be made in this way. `exchanged`: whether the exchange of tails before the next step is done, at the
+// start and in the end.
 template <class R, class D, class C>
 NDS_FN i32 improve_speculatively(Instance& in, Chain& chain, Workspace& work, const Recipe& recipe, const i32* given,
-                                 const double* temperature, i32 from, i32 to, u64 key, const C& crew) {
+                                 const double* temperature, i32 from, i32 to, u64 key, i32 most_routes, bool& exchanged,
+                                 const auto& steps, const C& crew) {
   const D d(in);
   const Warp lanes = crew.lanes;
   Speculation& state = crew.state();
   if (customers_of(in, chain.current) == 0) to = from;  // an empty region
   in.unit_bonus = unit_bonus_of(in, recipe);
   i32 k = from;
-  bool exchanged = false;  // the exchange of tails before step k is done
-  for (i32 round = 0; k < to; ++round) {
+  for (i32 round = 0; k < to && chain.current.routes <= most_routes; ++round) {
     const i32 mine = k + crew.team;
     Ending ending = kKeeps;
     i32 count = 0;
@@ -91,8 +115,10 @@ NDS_FN i32 improve_speculatively(Instance& in, Chain& chain, Workspace& work, co
       in.bonus = bonus_at(recipe, temperature[mine]);
       bool exchanges = false;
       if constexpr (C::tails) exchanges = exchanges_tails(recipe, step_key) && !(exchanged && mine == k);
-      ending = draft_step<R>(in, d, chain.current, work, recipe, given ? given + i64(mine) * recipe.removals : nullptr,
-                             temperature[mine], step_key, exchanges, crew.team == 0, count, lanes);
+      const StepTask task{step_key, temperature[mine], given ? given + i64(mine) * recipe.removals : nullptr,
+                          crew.team == 0};
+      if (exchanges) ending = draft_exchange<R>(in, d, chain.current, work.stripped, recipe, task, lanes);
+      if (ending == kKeeps) ending = steps.draft(in, d, chain.current, work, task, count, lanes);
     }
     if (lanes.leads()) state.ending[round % 2][crew.team] = ending;
     sync_block();
@@ -101,7 +127,8 @@ NDS_FN i32 improve_speculatively(Instance& in, Chain& chain, Workspace& work, co
     const i32 first = changing == 0 ? crew.teams : first_bit(changing);
     const i32 what = changing == 0 ? i32(kKeeps) : lanes.from(other, first);
     if (what == kOverfull) return kFull;
-    const bool carries_out = first == crew.team && what != kLate;
+    const bool ends = what == kLate || what == kUnfit;
+    const bool carries_out = first == crew.team && !ends;
     if (carries_out) accept<R>(in, chain, work, work.stripped, lanes);
     if (ending == kTails) {
       work.stripped.segments = 0;
@@ -112,11 +139,14 @@ NDS_FN i32 improve_speculatively(Instance& in, Chain& chain, Workspace& work, co
     if (changing != 0) {
       if (carries_out && lanes.leads()) state.chain = record_of(chain);
       sync_block();
-      if (what != kLate) set_numbers(chain, state.chain);
+      if (!ends) {
+        set_numbers(chain, state.chain);
+        steps.changed(in, chain.current);
+      }
     }
-    exchanged = what == kTails;
+    exchanged = what == kTails || (ends && first == 0 && exchanged);
     k = least(to, k + first + (what == kChanges));
-    if (what == kLate) break;
+    if (ends) break;
   }
   return k - from;
 }

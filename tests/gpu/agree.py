@@ -41,6 +41,8 @@ RECIPES = [
     Recipe(rule="related", removals=15, orders=5),
     Recipe(rule="random", removals=9, orders=2, all_routes=True, blink=0.3, open_route=0.2, serve_bonus=2.0),
     Recipe(rule="string", orders=5, sorted_orders=True, string_depth=0.6, tails=40, tails_share=0.5, open_cheaper=0.5),
+    Recipe(rule="string", sorted_orders=True, all_routes=True, insert_near=32, blink=0.05, tails=20, tails_share=0.5),
+    Recipe(rule="string", orders=2, sorted_orders=True, all_routes=True, insert_near=40, blink=0.2),
 ]
 
 

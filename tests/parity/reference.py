@@ -469,20 +469,30 @@ class Chain:
             candidates = {number: route for number, route in draft.items() if route}
             if recipe.all_routes:
                 candidates |= {r: route for r, route in enumerate(self.routes) if r not in draft}
-            best: tuple[float, int, int] = (math.inf, 0, 0)  # ties go to the lower route, then the earlier place
-            for number, route in candidates.items():
-                if not numbers.carries([*route, c]):
-                    continue
-                for place, (a, b) in enumerate(itertools.pairwise([0, *route, 0])):
-                    cost = numbers.length[a][c] + numbers.length[c][b] - numbers.length[a][b]
-                    if (
-                        (cost, number, place) < best
-                        and numbers.fits([*route[:place], c, *route[place:]])
-                        and not blinks(blink_key, chance(recipe.blink), turn, number, place)
-                    ):
-                        best = cost, number, place
             dear = numbers.prize is None or recipe.serve_all or numbers.prize[c] > DEAR
             prize = math.inf if dear or numbers.prize is None else numbers.prize[c] + self.bonus
+            # Ties go to the lower route, then the earlier place.
+            everywhere = {(r, place): (r, place) for r, route in candidates.items() for place in range(len(route) + 1)}
+            groups = [everywhere]
+            if beside := recipe.insert_near if recipe.all_routes else 0:
+                groups = [self.places_beside(c, count, candidates) for count in (beside, NEIGHBOURS)]
+            best: tuple[float, int, int] = (math.inf, 0, 0)
+            for places in groups[: None if dear else 1]:
+                for (number, place), rank in places.items():
+                    route = candidates[number]
+                    if not numbers.carries([*route, c]):
+                        continue
+                    a, b = [0, *route, 0][place : place + 2]
+                    cost = numbers.length[a][c] + numbers.length[c][b] - numbers.length[a][b]
+                    skipped = (a, b) if beside else (number, place)
+                    if (
+                        (cost, *rank) < best
+                        and numbers.fits([*route[:place], c, *route[place:]])
+                        and not blinks(blink_key, chance(recipe.blink), turn, *skipped)
+                    ):
+                        best, where = (cost, *rank), (number, place)
+                if best[0] < math.inf:
+                    break
             found = best[0] < prize
             alone, opens = numbers.tour_length([c]), True
             if numbers.prize is not None:
@@ -492,7 +502,7 @@ class Chain:
                 coin = key_of(coin_key, turn) >> 32 < chance(recipe.open_route)
                 opens = possible and (alone < prize or coin)
             if found and not (opens and open_cheaper and alone < best[0]):
-                _, number, place = best
+                number, place = where
                 draft.setdefault(number, list(self.routes[number]) if number < len(self.routes) else [])
                 draft[number].insert(place, c)
                 continue
@@ -502,6 +512,17 @@ class Chain:
             draft[len(self.routes) + opened] = [c]
             opened += 1
         return draft, left_out
+
+    def places_beside(self, c: int, count: int, candidates: Draft) -> dict[tuple[int, int], tuple[int, int]]:
+        """The places before and after each of the nearest customers, and their order if costs are equal."""
+        where = {v: (number, at) for number, route in candidates.items() for at, v in enumerate(route)}
+        places: dict[tuple[int, int], tuple[int, int]] = {}
+        for rank, v in enumerate([v for v in self.numbers.near[c] if v in self.own][:count]):
+            if v in where:
+                number, at = where[v]
+                places.setdefault((number, at), (rank, 0))
+                places.setdefault((number, at + 1), (rank, 1))
+        return places
 
     def cost_of(self, draft: Draft, left_out: list[int]) -> int:
         """Of the whole solution that the draft stands for."""

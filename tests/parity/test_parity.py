@@ -107,6 +107,7 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
             orders=1 + seed % 2,
             sorted_orders=seed % 4 > 1,
             all_routes=seed % 2 == 1,
+            insert_near=[0, 3, 5, 0, 0, 30][seed],
             blink=[0.0, 0.01, 0.3][seed // 2],
             open_route=[0.5, 0.0, 1.0][seed % 3],
             open_cheaper=[0.0, 1.0, 0.5, 0.0, 0.0, 0.5][seed],
@@ -178,6 +179,18 @@ LONG = [
         ),
     ),
     ("random", Recipe(rule="random", removals=6, orders=2, sorted_orders=True, blink=0.1, open_route=0.2)),
+    (
+        "near",
+        Recipe(
+            rule="string",
+            sorted_orders=True,
+            all_routes=True,
+            insert_near=8,
+            blink=0.1,
+            tails=20,
+            open_cheaper=0.5,
+        ),
+    ),
 ]
 
 

@@ -33,8 +33,9 @@ def several_routes(seed: int, variant: str, source: str, customers: int | None =
 def recipe_of(seed: int, regions: int) -> Recipe:
     return Recipe(
         rule=RULES[seed % 3], removals=[4, 9, 2][seed // 2 % 3], orders=1 + seed % 2, sorted_orders=seed % 4 > 1,
-        all_routes=seed % 2 == 0, blink=[0.0, 0.1][seed // 3 % 2], open_cheaper=[0.0, 1.0][seed // 2 % 2],
-        tails=[20, 0, 7][seed % 3], string_average=[10.0, 3.7][seed % 2], regions=regions,
+        all_routes=seed % 2 == 0, insert_near=[0, 2, 6][seed // 2 % 3], blink=[0.0, 0.1][seed // 3 % 2],
+        open_cheaper=[0.0, 1.0][seed // 2 % 2], tails=[20, 0, 7][seed % 3], string_average=[10.0, 3.7][seed % 2],
+        regions=regions,
     )  # fmt: skip
 
 

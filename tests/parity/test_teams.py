@@ -36,6 +36,7 @@ RECIPES = [
     ),
     Recipe(rule="string", orders=3, sorted_orders=True, string_depth=0.6, tails=20),
     Recipe(rule="related", removals=12, orders=3, tails=7, open_cheaper=0.5),
+    Recipe(rule="string", orders=2, sorted_orders=True, all_routes=True, insert_near=40, blink=0.2, tails=20),
 ]
 
 
@@ -64,7 +65,7 @@ def test_teams_of_five(variant: str, source: str) -> None:
 def test_teams_of_thirty_two(variant: str, source: str) -> None:
     problem = random_problem(600, variant, source, customers=50, layout="uniform", vehicles=source in SOURCES[::3])
     problem = problem.replace(capacity=problem.capacity if variant == "vrptw" else float(problem.demand.sum() / 3))
-    recipes = [RECIPES[(VARIANTS.index(variant) + SOURCES.index(source)) % 5]]
+    recipes = [RECIPES[(VARIANTS.index(variant) + SOURCES.index(source)) % len(RECIPES)]]
     assert run("team32", problem, 1, recipes, 2) == run("base", problem, 1, recipes, 2)
 
 

@@ -18,6 +18,7 @@ struct Way {
 template <class Self> struct AnyRule {
   static constexpr bool uses_time = false;  // whether fits_position needs travel times
   static constexpr bool refreshes = false;  // whether `refresh` and `feasible` are not empty
+  static constexpr bool links = true;       // whether it has `follow` and `precede`, if it refreshes
   static constexpr i32 kRetries = 0;        // unserved customers added to a ruin, at most
   static constexpr i32 kAfter = 0;          // rules that every composition with it has before it
 
@@ -60,6 +61,11 @@ template <class Self> struct AnyRule {
   // Whether a refreshed route is feasible: (in, stops, first stop, customers, route, lanes).
   NDS_FN static bool feasible(const Instance&, const auto&, i32, i32, const auto&, auto) { return true; }
 
+  // The state of a stop at node c from that of the stop before it, or behind it: (in, c, travel time between the two,
+  // prefix or suffix). `follow` returns whether the stop is feasible.
+  NDS_FN static bool follow(const Instance&, i32, i32, auto&) { return true; }
+  NDS_FN static void precede(const Instance&, i32, i32, auto&) {}
+
   // Divide the numbers of a route that is cut after stop p: (in, stops, first stop, p, route, head,
   // tail).
   NDS_FN static void cut(const Instance&, const auto&, i32, i32, const auto&, auto&, auto&) {}
@@ -95,6 +101,7 @@ template <class... Rule> struct Rules {
   static constexpr i32 kNodeFields = (fields_of<typename Rule::template Node<i32>> + ...);
   static constexpr bool uses_time = (Rule::uses_time || ...);
   static constexpr bool refreshes = (Rule::refreshes || ...);
+  static constexpr bool links = (Rule::links && ...);
   static constexpr i32 kRetries = (Rule::kRetries + ...);
 
   NDS_FN static void each_route(auto&&... a) { (Rule::each_route(a...), ...); }
@@ -119,6 +126,8 @@ template <class... Rule> struct Rules {
   NDS_FN static void refresh(auto&&... a) { (Rule::refresh(a...), ...); }
   NDS_FN static void inserted(auto&&... a) { (Rule::inserted(a...), ...); }
   NDS_FN static bool feasible(auto&&... a) { return (Rule::feasible(a...) && ...); }
+  NDS_FN static bool follow(auto&&... a) { return (Rule::follow(a...) & ...); }
+  NDS_FN static void precede(auto&&... a) { (Rule::precede(a...), ...); }
   NDS_FN static void cut(auto&&... a) { (Rule::cut(a...), ...); }
   NDS_FN static bool fits_joined(auto&&... a) { return (Rule::fits_joined(a...) && ...); }
   NDS_FN static i64 prize(const Instance& in, i32 c) { return (Rule::prize(in, c) + ...); }
@@ -161,6 +170,17 @@ template <class... Rule> struct Rules {
   }
   NDS_FN static void set_suffix(const auto& arrays, i32 p, const auto& values) {
     each_suffix(arrays, values, [p](i32* array, i32 value) { array[p] = value; });
+  }
+  // Set values of arrays. Returns whether they change.
+  NDS_FN static bool change_prefix(const auto& arrays, i32 p, const auto& values) {
+    bool changes = false;
+    each_prefix(arrays, values, [&](i32* array, i32 value) { changes |= array[p] != value, array[p] = value; });
+    return changes;
+  }
+  NDS_FN static bool change_suffix(const auto& arrays, i32 p, const auto& values) {
+    bool changes = false;
+    each_suffix(arrays, values, [&](i32* array, i32 value) { changes |= array[p] != value, array[p] = value; });
+    return changes;
   }
   // Copy values from a struct that has the fields of the state.
   NDS_FN static void copy_route(auto& to, const auto& from) {

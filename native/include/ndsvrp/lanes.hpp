@@ -6,6 +6,11 @@
 #pragma once
 #include "types.hpp"
 
+#if defined(__NVCC__) || defined(__CUDACC_RTC__)
+  #define NDS_ROLLED _Pragma("unroll 1")  // before a loop: small code matters more
+#else
+  #define NDS_ROLLED
+#endif
 #if defined(__CUDACC__)
   #define NDS_FN __device__ __forceinline__
   #define NDS_DEEP __device__ __forceinline__  // a kernel has one call of each

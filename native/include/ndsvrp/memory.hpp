@@ -23,6 +23,14 @@ struct Carver {
     return part;
   }
   NDS_FN Flag* take_flags(i64 count) { return take<Flag>(count, flag_bytes); }
+  // Take what each of `teams` teams has for its own; the last call of carve(carver) is for this team.
+  NDS_FN void share(i32 team, i32 teams, auto carve) {
+    Carver counter{nullptr, 0, flag_bytes};
+    carve(counter);
+    Carver own{block + used + counter.used * u64(team), 0, flag_bytes};
+    carve(own);
+    used += counter.used * u64(teams);
+  }
   // For each_stops and the like.
   NDS_FN auto taker(i64 count) {
     return [this, count]<class T>(T*& array, T*&) { array = this->take<T>(count); };
@@ -47,7 +55,82 @@ template <class R> NDS_FN void carve(Carver& carver, Draft& draft, const Sizes& 
   draft.room = sizes.stops - kBeyond;
   draft.segment = carver.take<Segment>(2 * sizes.removed);  // touched routes, then opened ones
   draft.drafted = carver.take_flags(sizes.routes);
+  draft.location = carver.take<i32>(sizes.locations);
   draft.unserved = carver.take<i32>(sizes.removed);
+}
+
+template <class R> NDS_FN void carve(Carver& carver, Links& links, const Sizes& sizes) {
+  links.before = carver.take<u16>(sizes.customers + 1), links.after = carver.take<u16>(sizes.customers + 1);
+  links.route = carver.take<u16>(sizes.customers + 1);
+  links.head = carver.take<u16>(sizes.routes), links.tail = carver.take<u16>(sizes.routes);
+  links.size = carver.take<u16>(sizes.routes);
+  if constexpr (R::refreshes) links.edge = carver.take<i32>(sizes.customers + 1);
+  R::each_prefix(links, links, carver.taker(sizes.customers + 1));
+  R::each_suffix(links, links, carver.taker(sizes.customers + 1));
+  R::each_route(links, links, carver.taker(sizes.routes));
+}
+
+// Replace the arrays of an instance that insertion reads by parts of the carver's block, filled by fill(to, from).
+template <class R, class D> NDS_FN void carve_inputs(Carver& carver, Instance& in, i32 nodes, auto fill) {
+  const auto move = [&]<class T>(const T*& array) {
+    T* near = carver.take<T>(nodes);
+    fill(near, array);
+    array = near;
+  };
+  R::each_input(in, move);
+  D::each_input(in, move);
+}
+
+// A part of a solution as a problem of its own, whose customers have numbers of their own (cuda/local_part.hpp): what a
+// block keeps of it in shared memory. Each of `teams` warps has linked routes and lists of removed customers.
+struct LocalMemory {
+  Solution solution;
+  u16* number;        // of a customer in the whole problem
+  Links base, links;  // of the solution, and of this team
+  i32 links_bytes;
+  i32 *removed, *order;
+  Flag* mark;
+  u16* scratch;  // of kNearAtMost customers
+};
+constexpr i32 kNearAtMost = 256;  // customers in a list of neighbours
+template <class R, class D>
+NDS_FN LocalMemory carve_local(Carver& carver, Instance& in, const Sizes& sizes, i32 team, i32 teams, auto fill) {
+  LocalMemory local{};
+  carve_inputs<R, D>(carver, in, sizes.customers + 1, fill);
+  carve<R>(carver, local.solution, sizes);
+  local.number = carver.take<u16>(sizes.customers + 1);
+  const u64 before = carver.used;
+  carve<R>(carver, local.base, sizes);
+  local.links_bytes = i32(carver.used - before);
+  carver.share(team, teams, [&](Carver& own) {
+    carve<R>(own, local.links, sizes);
+    local.removed = own.take<i32>(sizes.removed), local.order = own.take<i32>(sizes.removed);
+    local.mark = own.take_flags(sizes.customers + 1);
+    local.scratch = own.take<u16>(kNearAtMost);
+  });
+  return local;
+}
+
+// And what it keeps in global memory.
+constexpr i32 kClose = 32, kSortsAtMost = 8;
+struct FarMemory {
+  i32 *rank, *alone, *weight;
+  u16* close;  // (customers + 1, kClose) nearest customers of the part; 0: none
+  Stops spare;
+  Draft draft;  // of this team
+  i32* part;    // of a customer of the whole problem: its number here, or 0
+};
+template <class R>
+NDS_FN FarMemory carve_far(Carver& carver, const Sizes& sizes, i32 all_customers, i32 team, i32 teams) {
+  FarMemory far{};
+  const i64 nodes = sizes.customers + 1;
+  far.rank = carver.take<i32>(nodes * kSortsAtMost);
+  far.alone = carver.take<i32>(nodes), far.weight = carver.take<i32>(nodes);
+  far.close = carver.take<u16>(nodes * kClose);
+  carve<R>(carver, far.spare, sizes.pool);
+  carver.share(team, teams, [&](Carver& own) { carve<R>(own, far.draft, sizes); });
+  far.part = carver.take<i32>(all_customers + 1);
+  return far;
 }
 
 // The chain in one block: its arrays, its best tour and the spare stops.
@@ -84,17 +167,6 @@ template <class R> NDS_FN void carve_own(Carver& carver, Workspace& work, const 
   if (drafts > 0) carve<R>(carver, work.trial, sizes);
   work.best = work.trial;
   if (drafts > 1) carve<R>(carver, work.best, sizes);
-}
-
-// Replace the arrays of an instance that insertion reads by parts of the carver's block, filled by fill(to, from).
-template <class R, class D> NDS_FN void carve_inputs(Carver& carver, Instance& in, i32 nodes, auto fill) {
-  const auto move = [&]<class T>(const T*& array) {
-    T* near = carver.take<T>(nodes);
-    fill(near, array);
-    array = near;
-  };
-  R::each_input(in, move);
-  D::each_input(in, move);
 }
 
 }  // namespace nds::inline NDS_ISA

@@ -1,11 +1,12 @@
 // Greedy reinsertion of removed customers into a draft.
 #pragma once
-#include "scan.hpp"
+#include "near.hpp"
 
 namespace nds::inline NDS_ISA {
 
 struct Greedy {
   bool all_routes;
+  i32 insert_near;
   Blinks blinks;
   u32 open_route;  // probability times 2^32 of opening a route that does not pay
   u64 coin_key;
@@ -60,10 +61,13 @@ template <class R, class D, class L> class Ceiling {
 constexpr i32 kLook = 64;  // turns between two looks at the clock
 
 // Insert the customers one by one where each is cheapest (Algorithm 1, line 12). Stops early when time is up, the draft
-// is full, or its change in cost cannot end below `ceiling`.
-template <class R, class D, class L>
-NDS_DEEP void recreate(const Instance& in, const D& d, const Solution& s, Draft& draft, const i32* order, i32 count,
-                       const Greedy& greedy, double ceiling, L lanes) {
+// is full, or its change in cost cannot end below `ceiling`. Near: whether positions may be limited to those beside
+// nearest customers.
+template <class R, bool Near, class D, class L>
+NDS_DEEP void recreate_by(const Instance& in, const D& d, const Solution& s, Draft& draft, const i32* order, i32 count,
+                          const Greedy& greedy, double ceiling, L lanes) {
+  const bool near = Near && greedy.insert_near > 0;
+  if (near) note_all_locations(draft, lanes);
   Ceiling<R, D, L> top(in, ceiling, order, count);
   for (i32 turn = 0; turn < count && !draft.full && !top.exceeded(draft); ++turn) {
     if (turn % kLook == kLook - 1 && lanes.time_is_up()) break;
@@ -73,14 +77,19 @@ NDS_DEEP void recreate(const Instance& in, const D& d, const Solution& s, Draft&
     const typename R::Probe& probe = insertion.probe;
     const i32 limit = greedy.serve_all ? kNever : R::limit(in, c);
     Choice best{limit, -1, -1, -1};
-    for (i32 i = 0; i < draft.segments; ++i) {
-      const Segment seg = draft.segment[i];
-      if ((seg.size == 0) | !probe.fits_route(seg)) continue;
-      scan<R>(d, insertion, draft.at, seg, i, lanes, best);
+    if (near) {
+      best = best_near<R>(in, d, s, draft, insertion, greedy.insert_near, best, lanes);
+    } else {
+      for (i32 i = 0; i < draft.segments; ++i) {
+        const Segment seg = draft.segment[i];
+        if ((seg.size == 0) | !probe.fits_route(seg)) continue;
+        scan<R>(d, insertion, draft.at, seg, i, lanes, best);
+      }
+      best = lanes.best(best);
+      if (greedy.all_routes) scan_rest<R>(in, d, s, draft, insertion, lanes, best);
     }
-    best = lanes.best(best);
-    if (greedy.all_routes) scan_rest<R>(in, d, s, draft, insertion, lanes, best);
     const bool found = best.route >= 0;
+    const i32 segments = draft.segments;
     if ((!found || greedy.open_cheaper) &&
         opens<R>(in, d, probe, c, turn, draft.routes, found ? best.cost : kNever, limit, greedy)) {
       open_route<R>(in, d, s, draft, probe, c, greedy.all_routes, lanes);
@@ -90,8 +99,27 @@ NDS_DEEP void recreate(const Instance& in, const D& d, const Solution& s, Draft&
       if (lanes.leads()) draft.unserved[draft.unserved_count] = c;
       ++draft.unserved_count;
     }
+    if (near && !draft.full && (found || draft.segments > segments)) {
+      const bool is_new = draft.segments > segments;
+      note_locations(draft, is_new ? segments : best.segment, is_new ? 1 : best.stop + 1, lanes);
+      lanes.sync();
+    }
   }
+  if (near) forget_locations(draft, lanes);
   lanes.sync();
+}
+
+// A single lane is faster with code for each of the two; a kernel has one for both.
+template <class R, class D, class L>
+NDS_FN void recreate(const Instance& in, const D& d, const Solution& s, Draft& draft, const i32* order, i32 count,
+                     const Greedy& greedy, double ceiling, L lanes) {
+  if constexpr (L::W > 1) {
+    recreate_by<R, true>(in, d, s, draft, order, count, greedy, ceiling, lanes);
+  } else if (greedy.insert_near > 0) {
+    recreate_by<R, true>(in, d, s, draft, order, count, greedy, ceiling, lanes);
+  } else {
+    recreate_by<R, false>(in, d, s, draft, order, count, greedy, ceiling, lanes);
+  }
 }
 
 }  // namespace nds::inline NDS_ISA

@@ -14,13 +14,36 @@ NDS_FN u64 mix(u64 z) {
 
 NDS_FN u64 key_of(u64 key, u64 part) { return mix(key + 0x9e3779b97f4a7c15ull * (part + 1)); }
 
+NDS_FN i32 in_range(u32 bits, i32 n) { return i32((u64(bits) * u32(n)) >> 32); }
+NDS_FN float in_unit(u32 bits) { return float(bits >> 8) * (1.0f / 16777216.0f); }  // [0, 1)
+
 struct Random {
   u64 key;
   u64 counter = 0;
 
   NDS_FN u32 bits() { return u32(mix(key + 0x9e3779b97f4a7c15ull * ++counter) >> 32); }
-  NDS_FN i32 below(i32 n) { return i32((u64(bits()) * u32(n)) >> 32); }
-  NDS_FN float unit() { return float(bits() >> 8) * (1.0f / 16777216.0f); }  // [0, 1)
+  NDS_FN i32 below(i32 n) { return in_range(bits(), n); }
+  NDS_FN float unit() { return in_unit(bits()); }
+};
+
+// The same numbers, drawn by all lanes of a team at once, for code in which they draw together.
+template <class L> class TeamRandom {
+ public:
+  u64 counter;
+
+  NDS_FN TeamRandom(const Random& random, const L& lanes) : counter(random.counter), key_(random.key), lanes_(lanes) {}
+  NDS_FN u32 bits() {
+    if (left_ == 0) mine_ = i32(Random{key_, counter + u64(lanes_.lane)}.bits()), left_ = L::W;
+    ++counter;
+    return u32(lanes_.from(mine_, L::W - left_--));
+  }
+  NDS_FN i32 below(i32 n) { return in_range(bits(), n); }
+  NDS_FN float unit() { return in_unit(bits()); }
+
+ private:
+  u64 key_;
+  L lanes_;
+  i32 mine_ = 0, left_ = 0;  // of the numbers drawn: the lane's, and how many are not used yet
 };
 
 // Whether a blink skips a position: a hash of the position, so that positions can be tried in any order.

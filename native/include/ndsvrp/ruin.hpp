@@ -9,7 +9,7 @@ namespace nds::inline NDS_ISA {
 // A part of a solution removes its own customers only.
 NDS_FN i32 customers_of(const Instance& in, const Solution& s) { return s.own ? s.own_count : in.n; }
 NDS_FN i32 customer_at(const Solution& s, i32 i) { return s.own ? s.own[i] : 1 + i; }
-NDS_FN i32 draw_customer(const Instance& in, const Solution& s, Random& random) {
+NDS_FN i32 draw_customer(const Instance& in, const Solution& s, auto& random) {
   return customer_at(s, random.below(customers_of(in, s)));
 }
 
@@ -51,7 +51,7 @@ NDS_FN void ruin_random(Removal& out, i32 removals, Random& random) {
 
 // Remove a string of `length` customers of route r around stop `here`, or a longer one of which a stretch in the middle
 // stays (split string).
-NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length, Random& random, auto lanes) {
+NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i32 length, auto& random, auto lanes) {
   const i32 size = out.s.size[r];
   i32 kept = 0, skip = 0;
   if (length > 1 && length < size && random.unit() < recipe.string_split) {
@@ -73,7 +73,7 @@ NDS_FN void remove_string(Removal& out, const Recipe& recipe, i32 r, i32 here, i
 // Remove strings of the routes of the seed and its nearest customers, by all lanes together: each looks at one of them,
 // and those whose route is not touched yet have their turns. Customers that are taken are unserved or of touched
 // routes.
-NDS_FN void near_strings(Removal& out, i32 seed, const i32* near, i32 strings, i32 along, auto remove, auto lanes) {
+NDS_FN void near_strings(Removal& out, i32 seed, const NearRow& near, i32 strings, i32 along, auto remove, auto lanes) {
   const Solution& s = out.s;
   i32 touched = 0, unserved = 0, mine = -1;  // the lane with the number of a touched route has that route
   for (i32 begin = -1; begin < out.in.near_count && touched < strings; begin += lanes.W) {
@@ -102,7 +102,7 @@ NDS_FN void near_strings(Removal& out, i32 seed, const i32* near, i32 strings, i
 // Adjacent string removal (Christiaens & Vanden Berghe 2020, their equations 5 to 9): strings of
 // customers of routes near a random customer. Unserved customers among the neighbours are removed
 // too.
-NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random, auto lanes) {
+template <bool Together> NDS_FN void ruin_string(Removal& out, const Recipe& recipe, auto& random, auto lanes) {
   const Instance& in = out.in;
   const Solution& s = out.s;
   const i32 seed = draw_customer(in, s, random);
@@ -111,23 +111,21 @@ NDS_FN void ruin_string(Removal& out, const Recipe& recipe, Random& random, auto
   const float most_strings = 4.0f * recipe.string_average / (1.0f + longest) - 1.0f;
   const i32 strings = most(1, i32(1.0f + random.unit() * most_strings));
   const i32 along = i32(recipe.string_average);
-  const i32* near = in.near + i64(seed) * in.near_count;
+  const NearRow near(in, seed);
   const auto remove = [&](i32 c, i32 r, auto team) {
     const float limit = float(s.size[r]) < longest ? float(s.size[r]) : longest;
     const i32 length = least(s.size[r], i32(1.0f + random.unit() * limit));
     remove_string(out, recipe, r, s.stop_of[c], length, random, team);
   };
-  if constexpr (lanes.W > 1) {
-    if (strings <= lanes.W) {
-      near_strings(out, seed, near, strings, along, remove, lanes);
-      return;
-    }
+  if constexpr (Together) {
+    near_strings(out, seed, near, strings, along, remove, lanes);
+    return;
   }
   if (!lanes.leads()) return;
   i32 touched = 0, unserved = 0;
   for (i32 i = -1; i < in.near_count && touched < strings; ++i) {
     const i32 c = i < 0 ? seed : near[i];
-    if (out.taken(c)) continue;
+    if (c == 0 || out.taken(c)) continue;
     const i32 r = s.route_of[c];
     if (r == kElsewhere) continue;
     if (r < 0) {
@@ -169,6 +167,18 @@ NDS_FN void take_own(Removal& out, const i32* customers, i32 length, i32 removal
   }
 }
 
+// Whether there are never more strings than lanes, which then look for their routes together.
+template <class L> NDS_FN bool looks_together(const Recipe& recipe, L) {
+  return L::W > 1 && 2.0f * recipe.string_average <= float(L::W);
+}
+
+// The same by all lanes, which draw together, too.
+NDS_FN void ruin_string_together(Removal& out, const Recipe& recipe, Random& random, auto lanes) {
+  TeamRandom drawn(random, lanes);
+  ruin_string<true>(out, recipe, drawn, lanes);
+  random.counter = drawn.counter;
+}
+
 // Remove a random customer and its nearest neighbours.
 NDS_FN void ruin_related(Removal& out, i32 removals, Random& random, auto lanes) {
   const i32 seed = draw_customer(out.in, out.s, random);
@@ -193,6 +203,15 @@ NDS_FN void retry_unserved(Removal& out, Random& random) {
   }
 }
 
+// The end of a ruin. Returns how many customers it removes.
+NDS_FN i32 complete(Removal& out, Random& random, auto lanes) {
+  lanes.sync();
+  if (out.s.unserved_required > 0 && lanes.leads()) retry_unserved(out, random);
+  out.count = lanes.from(out.count, 0);
+  lanes.sync();
+  return out.count;
+}
+
 // Remove a given list, or what a rule chooses. Returns how many.
 NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Recipe& recipe, const i32* given,
                 Random& random, auto lanes) {
@@ -205,15 +224,15 @@ NDS_FN i32 ruin(const Instance& in, const Solution& s, Workspace& work, const Re
   } else if (recipe.rule == kRelated) {
     ruin_related(out, removals, random, lanes);
   } else if (recipe.rule == kString) {
-    ruin_string(out, recipe, random, lanes);
+    if (looks_together(recipe, lanes)) {
+      ruin_string_together(out, recipe, random, lanes);
+    } else {
+      ruin_string<false>(out, recipe, random, lanes);
+    }
   } else if (lanes.leads()) {
     ruin_random(out, removals, random);
   }
-  lanes.sync();
-  if (s.unserved_required > 0 && lanes.leads()) retry_unserved(out, random);
-  out.count = lanes.from(out.count, 0);
-  lanes.sync();
-  return out.count;
+  return complete(out, random, lanes);
 }
 
 }  // namespace nds::inline NDS_ISA

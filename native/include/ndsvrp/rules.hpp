@@ -38,6 +38,7 @@ struct Capacity : AnyRule<Capacity> {
   NDS_FN static void cut(const Instance& in, const auto& at, i32 first, i32 p, const auto& route, auto& head,
                          auto& tail) {
     i32 load = 0;
+    NDS_ROLLED
     for (i32 q = first + 1; q <= first + p; ++q) load += in.demand[at.node[q]];
     head.load = load, tail.load = route.load - load;
   }
@@ -145,6 +146,15 @@ struct TimeWindows : AnyRule<TimeWindows> {
   NDS_FN static bool fits_joined(const Instance&, const auto&, const auto& before, const auto&, const auto& after,
                                  const Way& way) {
     return before.depart + way.time <= after.latest;
+  }
+
+  NDS_FN static bool follow(const Instance& in, i32 c, i32 travel, auto& prefix) {
+    const i32 start = most(prefix.depart + travel, in.ready[c]);
+    prefix.depart = start + in.service[c];
+    return start <= in.due[c];
+  }
+  NDS_FN static void precede(const Instance& in, i32 c, i32 travel, auto& suffix) {
+    suffix.latest = least(suffix.latest - travel - in.service[c], in.due[c]);
   }
 
   // A single lane goes forward and back until nothing changes; several lanes compute all times.
@@ -268,7 +278,7 @@ struct Prizes : AnyRule<Prizes> {
 struct RouteLimits : AnyRule<RouteLimits> {
   static constexpr const char* name = "RouteLimits";
   static constexpr bool active(const Instance& in) { return in.max_distance > 0; }
-  static constexpr bool uses_time = true, refreshes = true;
+  static constexpr bool uses_time = true, refreshes = true, links = false;
   static constexpr i32 kAfter = 3;  // rules: windows and prizes may restrict nothing
 
   template <class T> struct Route {

@@ -42,11 +42,36 @@ struct Draft {
   Segment* segment;
   i32 segments;
   Flag* drafted;  // by route: 1 if it has a segment; kept only where all routes are considered
-  i32 routes;     // nonempty routes, those of the solution included
-  i32 opened;     // new routes
-  i64 delta;      // cost minus the solution's
+  i32*
+      location;  // by customer: its location_at (near.hpp), or 0; kept while customers are inserted beside nearest ones
+  i32 routes;    // nonempty routes, those of the solution included
+  i32 opened;    // new routes
+  i64 delta;     // cost minus the solution's
   i32* unserved;  // customers without a position
   i32 unserved_count;
+};
+
+// Routes whose customers know the ones before and after them; 0 is the depot. Numbers of stops are by customer.
+struct Links : AllRules::Prefix<i32*>, AllRules::Suffix<i32*>, AllRules::Route<i32*> {
+  u16 *before, *after, *route;  // by customer; its route, or kUnlinked
+  u16 *head, *tail, *size;      // by route
+  i32* edge;                    // by customer: length to the one after it; kept where times are
+};
+constexpr i32 kUnlinked = 0xffff;
+
+// The nearest customers of a customer, nearest first; 0 for those elsewhere. Parts with numbers of their own are for a
+// GPU alone.
+struct NearRow {
+#if defined(__CUDACC__)
+  const i32 *row, *part;
+  NDS_FN NearRow(const Instance& in, i32 c)
+      : row(in.near + i64(in.whole ? i32(in.whole[c]) : c) * in.near_count), part(in.part) {}
+  NDS_FN i32 operator[](i32 i) const { return part ? part[row[i]] : row[i]; }
+#else
+  const i32* row;
+  NDS_FN NearRow(const Instance& in, i32 c) : row(in.near + i64(c) * in.near_count) {}
+  NDS_FN i32 operator[](i32 i) const { return row[i]; }
+#endif
 };
 
 // What the teams of a crew share during a step.

@@ -6,11 +6,14 @@
 
 namespace nds::inline NDS_ISA {
 
+// Beside how many nearest customers one is inserted; 0: at any position.
+NDS_FN i32 inserts_near(const Recipe& recipe) { return recipe.all_routes ? recipe.insert_near : 0; }
+
 NDS_FN Greedy greedy_for(const Recipe& recipe, Random& ordering) {
   const u64 coin_key = key_of(ordering.key, ~0ull);
   const bool open_cheaper = u32(key_of(coin_key, ~0ull) >> 32) < recipe.open_cheaper;
-  return Greedy{recipe.all_routes != 0, Blinks{ordering.bits(), recipe.blink},
-                recipe.open_route,      coin_key,
+  const Blinks blinks{ordering.bits(), recipe.blink};
+  return Greedy{recipe.all_routes != 0, inserts_near(recipe), blinks, recipe.open_route, coin_key,
                 open_cheaper,           recipe.serve_all != 0};
 }
 

@@ -27,7 +27,7 @@ NDS_FN TailMove tail_move(const Instance& in, const Solution& s, i32 c, i32 neig
   constexpr i32 kKinds = kMovesPerNeighbour<R, D>;
   const i32 a = s.route_of[c], stop = s.stop_of[c];
   if (number == neighbours * kKinds) return TailMove{a, stop, kNew, 0, false};
-  const i32 v = in.near[i64(c) * in.near_count + number / kKinds], kind = number % kKinds;
+  const i32 v = NearRow(in, c)[number / kKinds], kind = number % kKinds;
   const i32 p = stop - (kind & 1), q = s.stop_of[v] - ((kind == 0) | (kind == 3));
   return TailMove{a, p, s.route_of[v], q, kind > 1};
 }
@@ -170,9 +170,10 @@ NDS_DEEP bool draft_tails(const Instance& in, const D& d, const Solution& s, Dra
   };
   const Beside here = beside(s, c);
   const i32 reach = limit + most(here.edge_before, here.edge_after);
-  const i32* near = in.near + i64(c) * in.near_count;
+  const NearRow near(in, c);
   for (i32 j = lanes.lane; j < neighbours; j += L::W) {
     const i32 v = near[j], b = s.route_of[v];
+    if (v == 0) continue;  // elsewhere
     const i32 to = d.length(c, v), from = D::symmetric ? to : d.length(v, c);
     if constexpr (D::symmetric) {
       if (to > reach + in.box_margin) break;  // the others are even farther

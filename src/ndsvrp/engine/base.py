@@ -26,6 +26,7 @@ class Recipe:
     orders: int = 1
     sorted_orders: bool = False
     all_routes: bool = False
+    insert_near: int = 0
     blink: float = 0.0
     open_route: float = 0.5
     open_cheaper: float = 0.0

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Any
+from itertools import islice, product
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,16 @@ from ndsvrp.solution import Solution
 SIDE_BY_SIDE = 2  # blocks that make speculative steps, on a multiprocessor
 RESERVED = 1024  # bytes of shared memory that a block takes besides
 PARTNERS = 40  # kPartners of savings.hpp, at most: neighbours that savings look at
-LAUNCH = 4096  # customers reinserted per chain and launch if there is a deadline, so that Ctrl-C is noticed
+LAUNCH = 16384  # customers reinserted per chain and launch if there is a deadline, so that Ctrl-C is noticed
+
+
+class Way(NamedTuple):
+    """A kernel that makes steps."""
+
+    file: str
+    kernel: str
+    layout: Layout
+    macros: Macros
 
 
 @dataclass
@@ -54,8 +63,8 @@ class CudaEngine:
     ) -> CudaState:  # fmt: skip
         upload = prepare(problems, problem_of, init, self.neighbours)
         for recipe, group in product(precompile, upload.groups):
-            way = self._way_to_improve(group.shape, recipe, len(group.members) * recipe.regions)
-            self.device.precompile("improve", way[1])
+            for way in self._ways_to_improve(group.shape, recipe, len(group.members) * recipe.regions):
+                self.device.precompile(way.file, way.macros)
             if recipe.regions > 1:
                 self.device.precompile("regions", kernel_macros(group.shape.kind, None, 1))
         return self.start_upload(upload, first=first)
@@ -214,14 +223,14 @@ class CudaEngine:
                     break
                 state.changed()
                 for group, rows in zip(groups, temperatures, strict=True):
-                    layout, macros = self._way_to_improve(group.shape, recipe, len(group.members))
-                    kernel = self.device.kernel("improve", "improve_chains", macros)
-                    launch_steps(
-                        self.device, kernel, group, recipe, layout, len(group.members), _rows(group, state, given),
-                        rows, np.int32(steps), np.int32(begin), np.int32(min(steps, begin + share)), np.uint64(seed),
-                        np.uint64(iteration), np.uint64(stop_at), group.made,
-                        group.own if isinstance(group, Parts) else None,
-                    )  # fmt: skip
+                    for goes_on, way in enumerate(self._ways_to_improve(group.shape, recipe, len(group.members))):
+                        launch_steps(
+                            self.device, self.device.kernel(way.file, way.kernel, way.macros), group, recipe,
+                            way.layout, len(group.members), _rows(group, state, given), rows, np.int32(steps),
+                            np.int32(begin), np.int32(min(steps, begin + share)), np.uint64(seed),
+                            np.uint64(iteration), np.uint64(stop_at), group.made,
+                            group.own if isinstance(group, Parts) else None, np.int32(goes_on),
+                        )  # fmt: skip
                 if steps > share:
                     before.append(self.device.mark())
 
@@ -236,8 +245,8 @@ class CudaEngine:
         split = []
         for group in state.groups:
             parts = self._parts(group, recipe.regions)
-            layout, _ = self._way_to_improve(group.shape, recipe, len(parts.members))
-            split.append((group, parts, layout))
+            ways = self._ways_to_improve(group.shape, recipe, len(parts.members))
+            split.append((group, parts, ways[0].layout))
         for group, parts, layout in split:
             launch_regions(
                 self.device, group, recipe, layout, "split_chains", len(parts.members), group.instances,
@@ -274,16 +283,24 @@ class CudaEngine:
             )  # fmt: skip
         return group.parts[regions]
 
-    def _way_to_improve(self, shape: Shape, recipe: Recipe, chains: int) -> tuple[Layout, Macros]:
-        limit, blocks = self.device.shared_limit, 1
+    def _ways_to_improve(self, shape: Shape, recipe: Recipe, chains: int) -> list[Way]:
+        """Return the kernels that make steps, one after another: each makes those that the one before it has left."""
+        ways, limit, blocks = [], self.device.shared_limit, 1
         many = recipe.all_routes and recipe.orders == 1  # warps would be idle
         if many:  # blocks side by side on a multiprocessor
             blocks = min(SIDE_BY_SIDE, -(-chains // self.device.multiprocessors))
-            limit = (limit + RESERVED) // blocks - RESERVED
+            limits = {n: (limit + RESERVED) // n - RESERVED for n in range(blocks, 0, -1)}
+            limit = limits[blocks]
+            layouts = ((n, placement.layout_to_link(shape, recipe, limits[n])) for n in limits)
+            fitting = ((n, layout) for n, layout in layouts if layout and self.placement == "auto")
+            for n, layout in islice(fitting, 1):
+                macros = kernel_macros(shape.kind, layout, n, tails=recipe.tails > 0)
+                ways.append(Way("linked", "improve_linked", layout, macros))
         choose = placement.layout_to_speculate if many else placement.layout_to_improve
         layout = choose(shape, recipe, limit, self.placement)
         gaps = layout.columns > 0
-        return layout, kernel_macros(shape.kind, layout, blocks, gaps, gaps and recipe.blink > 0, recipe.tails > 0)
+        macros = kernel_macros(shape.kind, layout, blocks, gaps, gaps and recipe.blink > 0, recipe.tails > 0)
+        return [*ways, Way("improve", "improve_chains", layout, macros)]
 
     def _device_time(self, deadline: float) -> int:
         """Return the deadline on the clock of the GPU. The difference of the clocks is measured once."""

@@ -14,7 +14,7 @@ from ndsvrp.engine.structs import LAYOUT_MACROS, PLAN
 from ndsvrp.errors import EngineError
 
 BLOCK_SIZES = (256, 512, 1024)  # threads that kernels are compiled for: the first leaves a thread all its registers
-WORKSPACES = 2  # kept at a time: an iteration may make steps of two kinds
+WORKSPACES = 3  # kept at a time: an iteration may make steps of two kinds, one of them in two ways
 
 
 def launch_steps(
@@ -84,13 +84,16 @@ def kernel_macros(
 ) -> Macros:
     """Return the macros of a kernel for problems of a kind; without a layout, of one that makes no steps."""
     drafts, instance, solution, threads, speculates = False, False, False, 32, False
+    local: Macros = ()
     if layout is not None:
         drafts, instance, solution = layout.near_drafts, layout.near_instance, layout.near_solution
         speculates = layout.speculates
+        if layout.links:
+            local = macros_of(**{f"local_{name}": size for name, size in layout.work._asdict().items()})
         # Unless several blocks share a multiprocessor, few kernels serve all numbers of orders.
         threads = next(most for most in BLOCK_SIZES if most >= layout.threads) if blocks == 1 else layout.threads
     numbers = macros_of(
         near_drafts=drafts, near_instance=instance, near_solution=solution, threads=threads, blocks=blocks, gaps=gaps,
         blinks=blinks, tails=tails, speculates=speculates,
     )  # fmt: skip
-    return (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance), *numbers, *LAYOUT_MACROS)
+    return (("NDS_RULES", ",".join(kind.rules)), ("NDS_DISTANCE", kind.distance), *numbers, *local, *LAYOUT_MACROS)

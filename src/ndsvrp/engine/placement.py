@@ -17,8 +17,10 @@ BEYOND = 32  # kBeyond of memory.hpp
 SLACK = 8  # stops that a copied route has beside its customers
 COLUMNS = 128  # a table of gaps has a multiple of this
 ENOUGH_COLUMNS = 256  # with fewer, shared memory is better used for the table than for the solution
+LARGEST_PART = 2  # customers of a part that has numbers of its own, at least, times those of a typical one
 SPECULATED = 8  # steps of a chain that are made at once, a warp each
 SPECULATION_BYTES = 512  # kSpeculationBytes of speculate.hpp
+LANES = 32  # of a warp
 EVALUATE_THREADS = 960  # per multiprocessor when rollouts are evaluated: registers per thread follow from it
 
 Distance = Literal["FloatPoints", "WholePoints", "Matrix"]
@@ -40,6 +42,7 @@ class Sizes(NamedTuple):
     routes: int
     pool: int
     stops: int
+    locations: int
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Layout:
     near_solution: bool
     columns: int = 0  #: of the table of gaps; 0: there is none
     speculates: bool = False  #: a warp per step, not per insertion order
+    links: bool = False  #: routes are linked (linked.cu)
 
     @property
     def threads(self) -> int:
@@ -93,7 +97,7 @@ def typical_route(demand: Ints, capacity: int) -> int:
 def home_sizes(shape: Shape) -> Sizes:
     """Return the sizes of chains in global memory, enough for any step."""
     n = shape.customers
-    return Sizes(n, n + 1, 2 * (n + 1), _core.pool_for(n), BEYOND)
+    return Sizes(n, n + 1, 2 * (n + 1), _core.pool_for(n), BEYOND, 0)
 
 
 def removed_at_most(shape: Shape, recipe: Recipe) -> int:
@@ -102,8 +106,8 @@ def removed_at_most(shape: Shape, recipe: Recipe) -> int:
     retries: int = _core.limits(shape.kind.rules)[1]
 
     def of(n: int) -> int:
-        if recipe.rule == "string":  # as many strings as 4 average / (1 + longest), and unserved customers on the way
-            return min(n, 5 * int(np.ceil(recipe.string_average)) + recipe.string_longest + 2 + retries)
+        if recipe.rule == "string":
+            return min(n, removed_by_strings(recipe, shape.kind))
         if recipe.rule == "random" and (recipe.regions > 1 or 4 * min(recipe.removals, n) > n):
             return min(n, 4 * recipe.removals + retries)
         return min(n, recipe.removals + retries)
@@ -127,17 +131,18 @@ def stops_typical(shape: Shape, recipe: Recipe, removed: int) -> int:
     return min(stops_at_most(shape, removed), copied + 2 * shape.typical + 4 * (1 + SLACK) + BEYOND)
 
 
-def work_sizes(shape: Shape, removed: int, stops: int) -> Sizes:
+def work_sizes(shape: Shape, recipe: Recipe, removed: int, stops: int) -> Sizes:
     """Return the sizes of the workspace of a block."""
     n = shape.customers
-    return Sizes(n, removed, n + removed + 1, _core.pool_for(n), (stops + 3) // 4 * 4)
+    locations = n + 1 if recipe.all_routes and recipe.insert_near > 0 else 0
+    return Sizes(n, removed, n + removed + 1, _core.pool_for(n), (stops + 3) // 4 * 4, locations)
 
 
 @lru_cache(64)  # every launch asks
 def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto") -> Layout:
     """Return the layout of a block that makes steps: for the worst case, with a table of gaps if it can use one."""
     removed = removed_at_most(shape, recipe)
-    work = work_sizes(shape, removed, stops_at_most(shape, removed))
+    work = work_sizes(shape, recipe, removed, stops_at_most(shape, removed))
     columns = columns_at_most(shape, recipe, removed)
     layouts = [_layout(shape, recipe, work, c) for c in range(columns, -1, -COLUMNS)]  # the largest table first
     fitting = [layout for layout in layouts if layout.workspace <= limit]
@@ -161,7 +166,7 @@ def layout_to_improve(shape: Shape, recipe: Recipe, limit: int, placement: Place
 def layout_to_speculate(shape: Shape, recipe: Recipe, limit: int, placement: Placement = "auto") -> Layout:
     """Return the layout of a block that makes several steps at once: drafts in global memory, one per step."""
     removed = removed_at_most(shape, recipe)
-    work = work_sizes(shape, removed, stops_at_most(shape, removed))
+    work = work_sizes(shape, recipe, removed, stops_at_most(shape, removed))
     parts = _bytes(shape, work, 0, 0)
     workspace = SPECULATED * (parts["common"] + parts["own"])
     layout = Layout(work, SPECULATED, SPECULATION_BYTES, workspace, False, False, False, speculates=True)
@@ -171,6 +176,51 @@ def layout_to_speculate(shape: Shape, recipe: Recipe, limit: int, placement: Pla
             break
         layout = replace(layout, shared=shared, near_instance=True, near_solution=name == "solution")
     return layout
+
+
+@lru_cache(64)
+def layout_to_link(shape: Shape, recipe: Recipe, limit: int) -> Layout | None:
+    """Return the layout of a block that makes several steps at once on linked routes, in parts with numbers of their
+    own; None if it cannot, or if parts of a typical size are too large."""
+    kind = shape.kind
+    fits_recipe = (
+        recipe.rule == "string" and 2 * recipe.string_average <= LANES
+        and recipe.orders == 1 and recipe.all_routes and 0 < recipe.insert_near <= LANES
+    )  # fmt: skip
+    fits_problem = kind.distance != "Matrix" and "RouteLimits" not in kind.rules and shape.customers < 1 << 16
+    if not (fits_recipe and fits_problem):
+        return None
+    layout = linked_layout(kind, removed_by_strings(recipe, kind), shape.customers, limit)
+    enough = shape.customers if recipe.regions == 1 else LARGEST_PART * shape.customers // recipe.regions
+    return layout if layout.work.customers >= min(enough, shape.customers) else None
+
+
+@lru_cache(64)
+def linked_layout(kind: Kind, removed: int, all_customers: int, limit: int) -> Layout:
+    """Return the layout for the largest parts that fit shared memory. Their size depends on the kind of problem alone,
+    so that few kernels are compiled."""
+
+    def layout(customers: int) -> Layout:
+        routes = customers // 4 + 32 + removed + 2
+        # Slots have up to 5 stops besides their customers. A draft copies up to 32 routes, with 8 more stops each.
+        pool, stops = 2 * customers + 5 * routes + 64 + BEYOND, customers + 33 * 8 + BEYOND
+        local = Sizes(customers, removed, routes, pool, (stops + 3) // 4 * 4, 0)
+        near, far = _core.local_layout(*kind, *local[:5], all_customers, SPECULATED)
+        shared = SPECULATION_BYTES + near
+        return Layout(local, SPECULATED, shared, far, False, False, False, speculates=True, links=True)
+
+    low, high = 1, 1 << 14
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if layout(middle).shared <= limit else (low, middle)
+    return layout(low)
+
+
+def removed_by_strings(recipe: Recipe, kind: Kind) -> int:
+    """Return how many customers string removal takes at most: 4 average / (1 + longest) strings, and unserved ones on
+    the way."""
+    retries: int = _core.limits(kind.rules)[1]
+    return 5 * int(np.ceil(recipe.string_average)) + recipe.string_longest + 2 + retries
 
 
 def columns_at_most(shape: Shape, recipe: Recipe, removed: int) -> int:
@@ -189,8 +239,8 @@ def layouts_to_evaluate(
     """Return two layouts of a block that evaluates rollouts: a typical one in shared memory, and one for the worst case
     in global memory. The first is None if it would leave most of a multiprocessor idle."""
     removed = removed_at_most(shape, recipe)
-    far = _layout(shape, recipe, work_sizes(shape, removed, stops_at_most(shape, removed)))
-    near = _layout(shape, recipe, work_sizes(shape, removed, stops_typical(shape, recipe, removed)))
+    far = _layout(shape, recipe, work_sizes(shape, recipe, removed, stops_at_most(shape, removed)))
+    near = _layout(shape, recipe, work_sizes(shape, recipe, removed, stops_typical(shape, recipe, removed)))
     if placement == "global" or near.workspace > limit // 2:
         return None, far
     return replace(near, shared=near.workspace, workspace=0, near_drafts=True), far

@@ -39,6 +39,7 @@ class Options(TypedDict, total=False):
     orders: int
     sorted_orders: bool
     scope: Scope
+    insert_near: int
     blink: float
     open_route: float
     open_cheaper: float

@@ -70,6 +70,11 @@ class Settings:
     orders: int = documented(5, "Insertion orders tried per ruin; the best reconstruction counts.")
     sorted_orders: bool = documented(False, "Insert in SISRs' sort orders, not in the ruin's order and random ones.")
     scope: Scope = documented("touched", "Routes considered for insertion: those with removed customers, or all.")
+    insert_near: int = documented(
+        0,
+        "Scope all: a customer is inserted beside one of so many nearest ones; if it has to be served and fits beside "
+        "none of them, beside any of its 256 nearest; 0: at any position.",
+    )
     blink: float = documented(0.0, "Probability that insertion skips a position, as in SISRs.")
     open_route: float = documented(0.5, "Probability that an optional customer may open a route that does not pay.")
     open_cheaper: float = documented(
@@ -167,7 +172,7 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "rollouts": (1, 2**20), "rule_steps": (0, 2**20), "population": (0, 256), "islands": (0, 256),
     "anneal_share": (0, 0.99), "tournament": (1, 3), "child_steps": (1, 1000), "warm": (0, 1000), "least_apart": (0, 1),
     "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
-    "open_cheaper": (0, 1), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256), "tails_share": (0, 1),
-    "threshold": (0, float("inf")),
+    "open_cheaper": (0, 1), "insert_near": (0, 256), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256),
+    "tails_share": (0, 1), "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
 }  # fmt: skip
