@@ -149,6 +149,32 @@ def with_cost(family: str, number: int) -> Problem:
     return replace(problem, vehicle_cost=float(np.rint(cost)) if problem.metric.is_integer else cost)
 
 
+def roads(variant: str, n: int, number: int) -> Problem:
+    """Return an instance of the paper with a matrix in its place, as of roads: detours and one-way streets."""
+    problem = generate(variant, n, seed=SEED, first=number)[0]
+    assert problem.coordinates is not None
+    random, points = np.random.default_rng((SEED, n, number)), problem.coordinates * 1000
+    way = np.hypot(*(points[:, None] - points).T) * random.uniform(1.0, 1.3, (n + 1, n + 1))
+    way += random.uniform(0, 15, way.shape)
+    for k in range(n + 1):  # by way of others, where that is shorter
+        way = np.minimum(way, way[:, k : k + 1] + way[k])
+    np.fill_diagonal(way, 0)
+    times: dict[str, Any] = {}
+    if problem.windows is not None:
+        times = {"windows": np.rint(problem.windows * 1000), "service": np.rint(problem.service * 1000)}
+    return Problem(demand=problem.demand, capacity=problem.capacity, distance=np.rint(way), **times)
+
+
+def single_route(n: int, number: int) -> Problem:
+    """Return an instance with one vehicle, which serves everybody: a traveling salesman problem."""
+    problem = generate("cvrp", n, seed=SEED, first=number)[0]
+    assert problem.coordinates is not None
+    places = np.rint(problem.coordinates * 1000)
+    return Problem(
+        demand=np.r_[0.0, np.ones(n)], capacity=float(n), vehicles=1, coordinates=places, metric=Metric.ROUND
+    )
+
+
 def drawn(variant: str, n: int) -> Callable[[int], Problem]:
     """Return the generator of the paper's instances."""
     return lambda number: generate(variant, n, seed=SEED, first=number)[0]
@@ -179,6 +205,11 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "x650": lambda i: x_like(650, ("8-12", "16-25")[i % 2], i),
     "x800-long": lambda i: x_like(800, "16-25", i),
     "limits": limited,
+    "roads200": partial(roads, "cvrp", 200),
+    "roads200-windows": partial(roads, "vrptw", 200),
+    "roads500": partial(roads, "cvrp", 500),
+    "single200": partial(single_route, 200),
+    "single500": partial(single_route, 500),
     "cvrp500": drawn("cvrp", 500),
     "x3000": lambda i: x_like(3000, ("8-12", "16-25")[i % 2], i),
     "x6000": lambda i: x_like(6000, ("8-12", "16-25")[i % 2], i),

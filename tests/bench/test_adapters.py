@@ -189,6 +189,8 @@ def test_integer_metrics_are_exact() -> None:
 def test_neutral_without_windows_and_scaled_down_where_large() -> None:
     ticks = to_ticks(CROSS.replace(coordinates=np.array(CROSS.coordinates) * 1e9))
     assert ticks.cost_scale == 10_000
+    scales = [to_ticks(CROSS.replace(vehicle_cost=cost), largest_length=5e5).cost_scale for cost in (1e3, 1e9)]
+    assert scales == [100_000, 10_000]  # the longest way is 2; 1e9 by the limit of all numbers
     assert not ticks.duration.any() and (ticks.due == NEVER).all()
     assert to_ticks(CROSS).capacity == 2
     assert to_ticks(CROSS.replace(capacity=2.5)).capacity == LOAD_TICKS + 500

@@ -23,6 +23,8 @@ from ndsvrp.problem import Problem
 from ndsvrp.solution import Solution
 
 PROGRAM = str(Path(__file__).with_name("pyvrp_process.py"))
+LARGEST_LENGTH = 1 << 22
+"""PyVRP charges at most 100,000 for a unit of excess load. That has to be more than what overload saves."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class PyVRP:
         return refusal("PyVRP", {CAPACITY, TIME_WINDOWS, PRIZES, FLEET, MAX_DISTANCE, VEHICLE_COST}, problem)
 
     def __call__(self, problem: Problem, seconds: float, seed: int) -> Answer:
-        ticks = to_ticks(problem)
+        ticks = to_ticks(problem, largest_length=LARGEST_LENGTH)
         nodes = len(problem.demand)
         arrays: dict[str, Any] = {
             **asdict(ticks), "required": problem.required, "vehicles": problem.vehicles or problem.customers,

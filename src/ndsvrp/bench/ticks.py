@@ -38,23 +38,27 @@ class Ticks:
     vehicle_cost: int
 
 
-def to_ticks(problem: Problem, *, largest: float = LARGEST, load_ticks: int = LOAD_TICKS) -> Ticks:
-    """Scale and round a problem. Lengths and times that are plain floats become at most `largest`."""
+def to_ticks(
+    problem: Problem, *, largest: float = LARGEST, largest_length: float = LARGEST, load_ticks: int = LOAD_TICKS
+) -> Ticks:
+    """Scale and round a problem. Plain floats become at most `largest`, and lengths at most `largest_length`."""
     nodes = np.arange(len(problem.demand))
     length = problem.length(nodes[:, None], nodes[None, :])
     zeros = np.zeros(len(nodes))
     prize = problem.prize if problem.prize is not None else zeros
     vehicle = np.asarray(problem.vehicle_cost or 0.0)
-    cost_scale = problem.metric.scale if problem.metric.is_integer else _scale(largest, length, prize, vehicle)
+    cost_scale = problem.metric.scale
+    if not problem.metric.is_integer:
+        cost_scale = min(_scale(largest, length, prize, vehicle), _scale(largest_length, length))
     demand, capacity = _load(problem, load_ticks)
     distance = np.rint(length * cost_scale).astype(np.int64)
     np.fill_diagonal(distance, 0)
-    prizes, most = np.rint(prize * cost_scale).astype(np.int64), _max_distance(problem, cost_scale)
+    prizes, limit = np.rint(prize * cost_scale).astype(np.int64), _max_distance(problem, cost_scale)
     fixed = int(np.rint(vehicle * cost_scale))
     if problem.windows is None:
         none = np.zeros(len(nodes), np.int64)
         still, never = np.zeros_like(distance), np.full(len(nodes), NEVER)
-        return Ticks(distance, still, none, none, never, demand, prizes, capacity, cost_scale, 1, most, fixed)
+        return Ticks(distance, still, none, none, never, demand, prizes, capacity, cost_scale, 1, limit, fixed)
 
     travel = problem.travel_time(nodes[:, None], nodes[None, :])
     service = problem.service if problem.service is not None else zeros
@@ -70,7 +74,7 @@ def to_ticks(problem: Problem, *, largest: float = LARGEST, load_ticks: int = LO
     np.fill_diagonal(duration, 0)
     due = np.maximum(-up(-windows[:, 1]), ready)  # down; a window narrower than a tick becomes one tick wide
     return Ticks(
-        distance, duration, up(service), ready, due, demand, prizes, capacity, cost_scale, time_scale, most, fixed
+        distance, duration, up(service), ready, due, demand, prizes, capacity, cost_scale, time_scale, limit, fixed
     )
 
 
