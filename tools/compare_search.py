@@ -208,6 +208,7 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "roads200": partial(roads, "cvrp", 200),
     "roads200-windows": partial(roads, "vrptw", 200),
     "roads500": partial(roads, "cvrp", 500),
+    "roads500-windows": partial(roads, "vrptw", 500),
     "single200": partial(single_route, 200),
     "single500": partial(single_route, 500),
     "cvrp500": drawn("cvrp", 500),

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "chains.hpp"
+#include "landmarks.hpp"
 #include "ndsvrp/exchange.hpp"
 #include "ndsvrp/gaps.hpp"
 #include "ndsvrp/layout.hpp"
@@ -74,6 +75,21 @@ template <class S> size_t set_fields(S& s, const nb::kwargs& values, auto keep) 
   });
   if (known != values.size()) throw std::invalid_argument("an unknown field");
   return known;
+}
+
+// The coordinates of nodes with a matrix of lengths, (2, n+1), and how much they may be off.
+nb::tuple landmark_coordinates(const In<i32>& length) {
+  const size_t nodes = length.shape(0);
+  std::vector<float> points;
+  i64 largest = 0;
+  {
+    nb::gil_scoped_release release;
+    for (const std::vector<i64>& values : Landmarks(length.data(), i32(nodes) - 1).best()) {
+      const i64 least = *std::min_element(values.begin(), values.end());
+      for (const i64 value : values) points.push_back(float(value - least)), largest = std::max(largest, value - least);
+    }
+  }
+  return nb::make_tuple(array(std::move(points), {2, nodes}), 2 + (largest >> 22));  // halves, and float32
 }
 
 // The core adds the counts and the neighbour lists.
@@ -471,6 +487,7 @@ NB_MODULE(_core, m) {
           },
           nb::rv_policy::automatic)
       .def("tabulate", &InstanceData::tabulate, nb::call_guard<nb::gil_scoped_release>());
+  m.def("landmark_coordinates", &landmark_coordinates, "length"_a);
   m.def("make_instance", &make_instance);
   m.def("kind_of", &kind_of, "record"_a);
   m.def("layout", &layout);

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ndsvrp.engine import upload
-from ndsvrp.engine.shared import make_instance
+from ndsvrp.engine.shared import coordinates_of, make_instance
 from ndsvrp.engine.structs import INSTANCE
 from ndsvrp.engine.ticks import Ticks
 from ndsvrp.engine.upload import near_by_points, prepare, send
@@ -82,7 +82,9 @@ def test_what_is_uploaded() -> None:
                 assert ticks.length_matrix is not None and ticks.time_matrix is not None
                 for name, matrix in (("length", ticks.length_matrix), ("time", ticks.time_matrix)):
                     assert array(block, record, name, (n + 1) ** 2, np.int32).tolist() == matrix.ravel().tolist()
-                assert record["x"] == 0
+                points = coordinates_of(ticks)[0]
+                for name, values in zip("xy", points, strict=True):
+                    assert array(block, record, name, n + 1, np.float32).tolist() == values.tolist()
             else:
                 assert record["length"] == record["time"] == 0
     assert made.per_unit.tolist() == [Ticks(problems[i]).per_unit for i in made.problem_of]

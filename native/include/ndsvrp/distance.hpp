@@ -40,6 +40,8 @@ template <class T> struct Points {
     const T dx = a.x - b.x, dy = a.y - b.y;
     return dx * dx + dy * dy;
   }
+  // The least distance between points whose coordinates differ by as much.
+  NDS_FN static float apart(float dx, float dy) { return root(dx * dx + dy * dy); }
 };
 
 // Float lengths: float32, to the nearest tick.
@@ -88,6 +90,10 @@ struct Matrix {
   NDS_FN static void each_input(Instance&, auto) {}
   NDS_FN i32 length(i32 a, i32 b) const { return lengths[a * row + b]; }
   NDS_FN i32 time(i32 a, i32 b) const { return times[a * row + b]; }
+  NDS_FN bool times_are_lengths() const { return times == lengths; }
+
+  // Coordinates are those of cpu/landmarks.hpp.
+  NDS_FN static float apart(float dx, float dy) { return dx > dy ? dx : dy; }
 
   using Spot = i32;
   NDS_FN static Spot spot(i32 a) { return a; }

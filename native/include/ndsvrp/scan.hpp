@@ -33,7 +33,7 @@ template <class R, class D>
 NDS_FN i32 price(const D& d, const Insertion<R>& insertion, const Stops& at, const Segment& route, i32 p, i32 count,
                  i32* __restrict cost) {
   const i32 c = insertion.c;
-  i32 to[kChunk + kGroup + 1], back[kChunk + kGroup + 1];
+  i32 to[kChunk + kGroup + 1], back[kChunk + kGroup + 1], time_to[kChunk + kGroup], time_from[kChunk + kGroup];
   const i32* __restrict node = at.node + p, * __restrict edge = at.edge + p;
   const i32 stops = (count + kGroup) & -kGroup, gaps = (count + kGroup - 1) & -kGroup;
   if (const i32* __restrict ways = insertion.ways) {
@@ -48,15 +48,19 @@ NDS_FN i32 price(const D& d, const Insertion<R>& insertion, const Stops& at, con
     back[stops] = 0;
     from = back + 1;
   }
+  const i32 *times_to = to, *times_from = from;
+  if constexpr (R::uses_time && !D::symmetric) {
+    if (!d.times_are_lengths()) {
+      for (i32 i = 0; i < gaps; ++i) time_to[i] = d.time(i < count ? node[i] : 0, c);
+      for (i32 i = 0; i < gaps; ++i) time_from[i] = d.time(c, i < count ? node[i + 1] : 0);
+      times_to = time_to, times_from = time_from;
+    }
+  }
   i32 low = kNever;
   for (i32 i = 0; i < gaps; ++i) {
     bool fits = i < count;
     const i32 change = to[i] + from[i] - edge[i];
-    Ways ways{to[i], from[i], to[i], from[i]};
-    if constexpr (R::uses_time && !D::symmetric) {
-      ways.time_to = d.time(fits ? node[i] : 0, c);
-      ways.time_from = d.time(c, fits ? node[i + 1] : 0);
-    }
+    const Ways ways{to[i], from[i], times_to[i], times_from[i]};
     fits &= insertion.probe.fits_position(route, R::prefix_at(at, p + i), R::suffix_at(at, p + i + 1), ways, change);
     cost[i] = fits ? change : kNever;
   }
@@ -138,21 +142,18 @@ template <class R> NDS_FN Segment segment_of(const Solution& s, i32 r) {
 }
 
 // For each of `count` routes from `begin` on, compute a cost that no position in it can be below: the distance from c
-// to the box of its customers counts twice for an inner edge, once (and the way from the depot) for an edge at the
-// depot. Without coordinates, any cost is possible.
-template <class R>
-NDS_FN void bound_routes(const Instance& in, const Solution& s, const typename R::Probe& probe, i32 c, i32 depot,
-                         i32 begin, i32 count, i32* __restrict bound) {
+// to the box of its customers counts twice for an inner edge, once (and the way `out` or `back` between c and the
+// depot) for an edge at the depot.
+template <class R, class D>
+NDS_FN void bound_routes(const Instance& in, const D&, const Solution& s, const typename R::Probe& probe, i32 c,
+                         i32 out, i32 back, i32 begin, i32 count, i32* __restrict bound) {
   typename R::template Route<const i32*> state;
   R::each_route(state, s, [&](const i32*& to, const i32* from) { to = from + begin; });
-  if (in.x == nullptr) {
-    for (i32 r = 0; r < count; ++r) bound[r] = probe.fits_route(R::route_at(state, r)) ? -kNever : kNever;
-    return;
-  }
   const float x = in.x[c], y = in.y[c], scale = in.scale * 0.99999f;
   const float* __restrict left = s.box.left + begin, * __restrict right = s.box.right + begin;
   const float* __restrict low = s.box.low + begin, * __restrict high = s.box.high + begin;
-  const i32* __restrict inner = s.box.inner + begin, * __restrict leg = s.box.leg + begin;
+  const i32* __restrict inner = s.box.inner + begin;
+  const i32* __restrict first = s.box.out + begin, * __restrict last = s.box.back + begin;
   const i32 margin = in.box_margin;
   for (i32 r = 0; r < count; ++r) {
     float dx = left[r] - x, ex = x - right[r], dy = low[r] - y, ey = y - high[r];
@@ -160,23 +161,24 @@ NDS_FN void bound_routes(const Instance& in, const Solution& s, const typename R
     dy = dy > ey ? dy : ey;
     dx = dx > 0.0f ? dx : 0.0f;
     dy = dy > 0.0f ? dy : 0.0f;
-    const i32 away = i32(root(dx * dx + dy * dy) * scale) - margin;
+    const i32 away = i32(D::apart(dx, dy) * scale) - margin,
+              at_depot = D::symmetric ? out - most(first[r], last[r]) : least(out - first[r], back - last[r]);
     const bool fits = probe.fits_route(R::route_at(state, r));
-    bound[r] = fits ? least(2 * away - inner[r], depot + away - leg[r]) : kNever;
+    bound[r] = fits ? least(2 * away - inner[r], away + at_depot) : kNever;
   }
 }
 
 // The best position in the routes that are not in the draft, as far as they may hold a better one. Starts from and ends
 // with a best position of the whole team.
-template <class R>
-NDS_FN void scan_rest(const Instance& in, const auto& d, const Solution& s, const Draft& draft,
+template <class R, class D>
+NDS_FN void scan_rest(const Instance& in, const D& d, const Solution& s, const Draft& draft,
                       const Insertion<R>& insertion, auto lanes, Choice& best) {
-  const i32 c = insertion.c, depot = d.length(0, c);
+  const i32 c = insertion.c, out = d.length(0, c), back = D::symmetric ? out : d.length(c, 0);
   if constexpr (lanes.W > 1) {
     for (i32 begin = 0; begin < s.routes; begin += lanes.W) {
       const i32 r = begin + lanes.lane;
       i32 bound = kNever;
-      if (r < s.routes && !draft.drafted[r]) bound_routes<R>(in, s, insertion.probe, c, depot, r, 1, &bound);
+      if (r < s.routes && !draft.drafted[r]) bound_routes<R>(in, d, s, insertion.probe, c, out, back, r, 1, &bound);
       u32 pending = lanes.ballot(bound <= best.cost && bound != kNever);
       if (pending == 0) continue;
       Choice mine = best;
@@ -192,7 +194,7 @@ NDS_FN void scan_rest(const Instance& in, const auto& d, const Solution& s, cons
     i32 bound[kRoutes + 1];  // in whole groups: beyond the last route are old entries, or zeros
     for (i32 begin = 0; begin < s.routes; begin += kRoutes) {
       const i32 count = least(kRoutes, s.routes - begin);
-      bound_routes<R>(in, s, insertion.probe, c, depot, begin, (count + kGroup - 1) & -kGroup, bound);
+      bound_routes<R>(in, d, s, insertion.probe, c, out, back, begin, (count + kGroup - 1) & -kGroup, bound);
       i32 most = least(best.cost, kNever - 1);
       bound[count] = -kNever;  // ends the inner loop, the hottest one: most routes are too far
       for (i32 i = 0;; ++i) {

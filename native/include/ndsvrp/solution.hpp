@@ -67,7 +67,6 @@ template <class R> NDS_FN void make_room(Solution& s, i32 r, i32 size, const Sto
 }
 
 NDS_FN void update_box(const Instance& in, Solution& s, i32 r, auto lanes) {
-  if (in.x == nullptr) return;
   const i32 first = s.first[r], size = s.size[r];
   const i32* node = s.at.node + first;
   float left = in.x[node[1]], right = left, low = in.y[node[1]], high = low;
@@ -91,7 +90,7 @@ NDS_FN void update_box(const Instance& in, Solution& s, i32 r, auto lanes) {
   s.box.low[r] = low;
   s.box.high[r] = high;
   s.box.inner[r] = inner;
-  s.box.leg[r] = most(s.at.edge[first], s.at.edge[first + size]);
+  s.box.out[r] = s.at.edge[first], s.box.back[r] = s.at.edge[first + size];
 }
 
 // Note for the customers of route r where they are.

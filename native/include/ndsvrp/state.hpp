@@ -11,10 +11,10 @@ struct Stops : AllRules::Prefix<i32*>, AllRules::Suffix<i32*> {
   i32* edge;  // length from this stop to the next
 };
 
-// Bounding box of a route's customers, its longest inner edge and its longer edge at the depot.
+// Bounding box of a route's customers, its longest inner edge and its edges at the depot.
 struct Box {
   float *left, *right, *low, *high;
-  i32 *inner, *leg;
+  i32 *inner, *out, *back;
 };
 
 // A solution: routes 0 … routes-1, each in a slot of the pool of stops.
@@ -138,7 +138,7 @@ template <class R> NDS_FN void each_routes(auto& a, auto& b, auto call) {
   R::each_route(a, b, call);
   call(a.box.left, b.box.left), call(a.box.right, b.box.right);
   call(a.box.low, b.box.low), call(a.box.high, b.box.high);
-  call(a.box.inner, b.box.inner), call(a.box.leg, b.box.leg);
+  call(a.box.inner, b.box.inner), call(a.box.out, b.box.out), call(a.box.back, b.box.back);
 }
 template <class R> NDS_FN void each_nodes(auto& a, auto& b, auto call) {
   call(a.route_of, b.route_of), call(a.stop_of, b.stop_of);

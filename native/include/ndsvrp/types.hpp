@@ -70,12 +70,12 @@ enum Chance : u32 {};  // a probability times 2^32
   FIELD(i64, missing)       /* cost of leaving a required customer unserved */                \
   FIELD(i64, unit_bonus)    /* added to it for each unit of its weight */                     \
   FIELD(const i32*, weight) /* of required customers: their demand, or their absences */      \
-  FIELD(const float*, x)    /* coordinates, relative to the corner of the bounding box */     \
-  FIELD(const float*, y)                                                                      \
-  FIELD(float, scale)      /* ticks per unit of x and y */                                    \
-  FIELD(i32, box_margin)   /* largest error in ticks of a length from x and y */              \
-  FIELD(const double*, xd) /* coordinates for whole lengths, */                               \
-  FIELD(const double*, yd) /* which are floor(d * whole_scale + whole_shift) */               \
+  FIELD(const float*, x)    /* coordinates, relative to the corner of the bounding box, */    \
+  FIELD(const float*, y)    /* or by a matrix: see cpu/landmarks.hpp */                       \
+  FIELD(float, scale)       /* ticks per unit of x and y */                                   \
+  FIELD(i32, box_margin)    /* largest error in ticks of a length from x and y */             \
+  FIELD(const double*, xd)  /* coordinates for whole lengths, */                              \
+  FIELD(const double*, yd)  /* which are floor(d * whole_scale + whole_shift) */              \
   FIELD(double, whole_scale)                                                                  \
   FIELD(double, whole_shift)                                                                  \
   FIELD(const i32*, length) /* (n+1, n+1) from row to column */                               \

@@ -19,14 +19,15 @@ RULES = {None: 0, "string": 1, "related": 2, "random": 3}  # enum RuinRule of ty
 
 def instance_fields(ticks: Ticks) -> dict[str, Any]:
     """Return a problem as the core takes it, without the neighbour lists, which the core makes."""
-    points, exact, whole = ticks.points, ticks.exact_points, ticks.whole
+    exact, whole = ticks.exact_points, ticks.whole
+    (x, y), margin = coordinates_of(ticks)
     weights, ranks = ticks.sort_ranks()
     return {
         **ticks.fields,
-        "x": None if points is None else np.ascontiguousarray(points[:, 0], np.float32),
-        "y": None if points is None else np.ascontiguousarray(points[:, 1], np.float32),
+        "x": np.ascontiguousarray(x, np.float32),
+        "y": np.ascontiguousarray(y, np.float32),
         "scale": 1.0,
-        "box_margin": ticks.box_margin,
+        "box_margin": margin,
         "xd": None if exact is None else np.ascontiguousarray(exact[:, 0]),
         "yd": None if exact is None else np.ascontiguousarray(exact[:, 1]),
         "whole_scale": whole[0] if whole else 0.0,
@@ -38,6 +39,14 @@ def instance_fields(ticks: Ticks) -> dict[str, Any]:
         "rank": ranks,
         "sort_weight": weights,
     }
+
+
+def coordinates_of(ticks: Ticks) -> tuple[npt.NDArray[Any], int]:
+    """Return (2, N+1) coordinates, and how much more than a length two nodes may differ by in ticks."""
+    if ticks.points is not None:
+        return ticks.points.T, ticks.box_margin
+    points, margin = _core.landmark_coordinates(ticks.length_matrix)
+    return points, margin
 
 
 def make_instance(ticks: Ticks, neighbours: int = NEIGHBOURS) -> Any:
