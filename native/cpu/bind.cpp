@@ -486,7 +486,14 @@ NB_MODULE(_core, m) {
             return array(std::vector<i32>(d.in.near, d.in.near + nodes * count), {nodes, count});
           },
           nb::rv_policy::automatic)
-      .def("tabulate", &InstanceData::tabulate, nb::call_guard<nb::gil_scoped_release>());
+      .def("tabulate", &InstanceData::tabulate, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "find_shortcuts", [](InstanceData& d) { d.find_shortcuts(pick_core("auto")); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("shortcuts", [](const InstanceData& d) -> std::optional<std::vector<i32>> {
+        if (d.in.shortcut == nullptr) return std::nullopt;
+        return std::vector<i32>(d.in.shortcut, d.in.shortcut + d.in.n + 1);
+      });
   m.def("landmark_coordinates", &landmark_coordinates, "length"_a);
   m.def("make_instance", &make_instance);
   m.def("kind_of", &kind_of, "record"_a);

@@ -38,6 +38,13 @@ struct InstanceData {
     });
     in.ways = keep(ways.data(), ways.size());
   }
+
+  // Compute by how much each customer may make a route shorter, by a matrix.
+  void find_shortcuts(const Core& core) {
+    std::vector<i32> found(size_t(in.n) + 1);
+    core.shortcuts(in.length, in.n, found.data());
+    in.shortcut = keep(found.data(), found.size());
+  }
 };
 
 // Returns a block of memory, all zero, for the parts that lay_out(carver) takes.

@@ -9,6 +9,7 @@
 #include NDS_CREWS
 
 #include "ndsvrp/regions.hpp"
+#include "shortcuts.hpp"
 
 #define NDS_QUOTE(x) #x
 #define NDS_STRING(x) NDS_QUOTE(x)
@@ -87,6 +88,6 @@ u64 do_key_of(u64 key, u64 part) { return key_of(key, part); }
 }  // namespace
 
 const Core NDS_CORE{NDS_STRING(NDS_ISA), kTeamsHere,  do_improve, do_evaluate, do_split, do_merge, do_clear,
-                    do_add_route,        do_feasible, do_key_of};
+                    do_add_route,        do_feasible, do_key_of,  shortcuts};
 
 }  // namespace nds

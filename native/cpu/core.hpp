@@ -22,6 +22,7 @@ struct Core {
   // Whether the routes of the current solution keep the rules that depend on the order of customers.
   bool (*feasible)(const Instance&, const Chain&);
   u64 (*key_of)(u64 key, u64 part);
+  void (*shortcuts)(const i32* length, i32 n, i32* shortcut);  // (n+1,), see shortcuts.hpp
 };
 
 extern const Core core_base;

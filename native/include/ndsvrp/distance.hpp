@@ -28,7 +28,8 @@ NDS_FN float quick_root(float v) {
 // What lengths between coordinates share.
 template <class T> struct Points {
   static constexpr bool symmetric = true;
-  static constexpr bool triangles = true;  // no way by a customer is shorter than the direct one, but for rounding
+  // Whether `shortcut` returns by how much a customer may make a route shorter, at most: here by rounding alone.
+  NDS_FN static constexpr bool bounds_shortcuts(const Instance&) { return true; }
   const T *x, *y;
 
   // A node in registers.
@@ -57,8 +58,7 @@ struct FloatPoints : Points<float> {
   // The same by quick_root.
   NDS_FN i32 length_between(const Spot& a, const Spot& b) const { return i32(quick_root(square(a, b)) * scale + 0.5f); }
   NDS_FN bool quick() const { return scale <= 0x1p47f; }
-  // By which an insertion may make a route shorter, at most.
-  NDS_FN static i32 rounding(const Instance& in) { return 3 * (in.box_margin + 1); }
+  NDS_FN static i32 shortcut(const Instance& in, i32) { return 3 * (in.box_margin + 1); }
 };
 
 // Whole lengths: float64, rounded as the metric says. The same operations as Metric.apply.
@@ -75,13 +75,12 @@ struct WholePoints : Points<double> {
   NDS_FN static bool quick() { return true; }
   // Two lengths lose less than 1 - shift each, the third gains at most shift: less than 2 in all. The sum is whole, so
   // 1 would do, but for errors of the root.
-  NDS_FN static i32 rounding(const Instance&) { return 2; }
+  NDS_FN static i32 shortcut(const Instance&, i32) { return 2; }
 };
 
 // A matrix for lengths and one for times (possibly the same), from row to column.
 struct Matrix {
   static constexpr bool symmetric = false;
-  static constexpr bool triangles = false;
   const i32 *lengths, *times;
   i64 row;
 
@@ -91,6 +90,8 @@ struct Matrix {
   NDS_FN i32 length(i32 a, i32 b) const { return lengths[a * row + b]; }
   NDS_FN i32 time(i32 a, i32 b) const { return times[a * row + b]; }
   NDS_FN bool times_are_lengths() const { return times == lengths; }
+  NDS_FN static bool bounds_shortcuts(const Instance& in) { return in.shortcut != nullptr; }
+  NDS_FN static i32 shortcut(const Instance& in, i32 c) { return in.shortcut[c]; }
 
   // Coordinates are those of cpu/landmarks.hpp.
   NDS_FN static float apart(float dx, float dy) { return dx > dy ? dx : dy; }

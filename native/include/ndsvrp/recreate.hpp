@@ -33,27 +33,23 @@ NDS_FN bool opens(const Instance& in, const D& d, const typename R::Probe& probe
 constexpr double kAnyCost = 1e300;  // above all changes in cost
 
 // Whether a draft costs too much, whatever becomes of the customers that are still to be inserted: each may lower its
-// cost by its prize, and by rounding. A single lane leaves such drafts incomplete.
+// cost by its prize, and by a shortcut. A single lane leaves such drafts incomplete.
 template <class R, class D, class L> class Ceiling {
  public:
-  NDS_FN Ceiling(const Instance& in, double ceiling, const i32* order, i32 count) : in_(in), ceiling_(ceiling) {
-    if constexpr (kHere) {
-      for (i32 i = 0; i < count; ++i) left_ += gain(order[i]);
-    }
+  NDS_FN Ceiling(const Instance& in, double ceiling, const i32* order, i32 count)
+      : in_(in), is_kept_(L::W == 1 && D::bounds_shortcuts(in)), ceiling_(ceiling) {
+    for (i32 i = 0; is_kept_ && i < count; ++i) left_ += gain(order[i]);
   }
-  NDS_FN bool exceeded(const Draft& draft) const {
-    if constexpr (kHere) return double(draft.delta - left_) >= ceiling_;
-    return false;
-  }
+  NDS_FN bool exceeded(const Draft& draft) const { return is_kept_ && double(draft.delta - left_) >= ceiling_; }
   NDS_FN void settle(i32 c) {
-    if constexpr (kHere) left_ -= gain(c);
+    if (is_kept_) left_ -= gain(c);
   }
 
  private:
-  static constexpr bool kHere = L::W == 1 && D::triangles;
-  NDS_FN i64 gain(i32 c) const { return R::prize(in_, c) + D::rounding(in_); }
+  NDS_FN i64 gain(i32 c) const { return R::prize(in_, c) + D::shortcut(in_, c); }
 
   const Instance& in_;
+  bool is_kept_;
   double ceiling_;
   i64 left_ = 0;
 };

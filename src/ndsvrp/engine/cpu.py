@@ -18,6 +18,7 @@ from ndsvrp.solution import Solution
 
 SLICE = 0.02  # seconds between two looks at the clock
 TABULATED = 500  # customers up to which a table of all lengths fits the second-level cache of a core
+COMPARED = 2000  # customers of a matrix up to which all triples of nodes are compared
 SPLIT = 1e-7  # seconds per customer and region that splitting and merging take at most
 
 
@@ -74,9 +75,11 @@ class CpuEngine:
         ticks = [ticks_of(problem) for problem in problems]
         numbers = shared.drawn_as(first, np.arange(len(problem_of))).astype(np.int64)
         instances = [shared.make_instance(t, self.neighbours) for t in ticks]
-        for problem, instance in zip(problems, instances, strict=True):
+        for problem, of_problem, instance in zip(problems, ticks, instances, strict=True):
             if problem.customers <= TABULATED:
                 instance.tabulate()
+            if of_problem.points is None and problem.customers <= COMPARED:
+                instance.find_shortcuts()
         chains = _core.Chains(instances, problem_of, self.isa, numbers)
         tours = shared.first_tours(ticks, init)
         for chain, index in enumerate(problem_of):
