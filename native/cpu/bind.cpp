@@ -106,6 +106,7 @@ std::shared_ptr<InstanceData> make_instance(const nb::kwargs& fields) {
   const std::vector<i32> near = in.length == nullptr ? near_by_points(in.x, in.y, in.n, in.near_count)
                                                      : near_by_matrix(in.length, in.n, in.near_count);
   in.near = data->keep(near.data(), near.size());
+  if (in.length != nullptr && is_symmetric(in.length, in.n)) in.ways = in.length;
   return data;
 }
 

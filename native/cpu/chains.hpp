@@ -28,6 +28,7 @@ struct InstanceData {
 
   // Compute the lengths between all nodes once: looking one up takes less time than a root, while they fit a cache.
   void tabulate() {
+    if (in.ways != nullptr) return;
     const size_t nodes = size_t(in.n) + 1;
     std::vector<i32> ways(nodes * nodes);
     with_distance(in, [&]<class D>() {

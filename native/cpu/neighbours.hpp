@@ -86,4 +86,20 @@ inline std::vector<i32> near_by_matrix(const i32* length, i32 n, i32 count) {
   return near;
 }
 
+// Whether a matrix has the same length in both directions. Reads it in tiles.
+inline bool is_symmetric(const i32* length, i32 n) {
+  constexpr i32 kTile = 64;
+  const auto at = [&](i32 a, i32 b) { return length[size_t(a) * (n + 1) + b]; };
+  for (i32 rows = 0; rows <= n; rows += kTile) {
+    for (i32 columns = 0; columns <= rows; columns += kTile) {
+      for (i32 a = rows; a <= std::min(n, rows + kTile - 1); ++a) {
+        for (i32 b = columns; b <= std::min(n, columns + kTile - 1); ++b) {
+          if (at(a, b) != at(b, a)) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace nds

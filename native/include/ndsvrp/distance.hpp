@@ -90,6 +90,8 @@ struct Matrix {
   NDS_FN i32 length(i32 a, i32 b) const { return lengths[a * row + b]; }
   NDS_FN i32 time(i32 a, i32 b) const { return times[a * row + b]; }
   NDS_FN bool times_are_lengths() const { return times == lengths; }
+  // Whether lengths to c from each node are those from c: Instance::ways of a symmetric matrix is the matrix.
+  NDS_FN bool is_row(const i32* ways, i32 c) const { return ways == lengths + c * row; }
   NDS_FN static bool bounds_shortcuts(const Instance& in) { return in.shortcut != nullptr; }
   NDS_FN static i32 shortcut(const Instance& in, i32 c) { return in.shortcut[c]; }
 

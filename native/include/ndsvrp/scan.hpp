@@ -44,9 +44,11 @@ NDS_FN i32 price(const D& d, const Insertion<R>& insertion, const Stops& at, con
   to[stops] = 0;
   const i32* __restrict from = to + 1;
   if constexpr (!D::symmetric) {
-    for (i32 i = 0; i < stops; ++i) back[i] = d.length(c, i <= count ? node[i] : 0);
-    back[stops] = 0;
-    from = back + 1;
+    if (!d.is_row(insertion.ways, c)) {
+      for (i32 i = 0; i < stops; ++i) back[i] = d.length(c, i <= count ? node[i] : 0);
+      back[stops] = 0;
+      from = back + 1;
+    }
   }
   const i32 *times_to = to, *times_from = from;
   if constexpr (R::uses_time && !D::symmetric) {

@@ -1,4 +1,4 @@
-"""Coordinates of nodes with a matrix, by which routes are skipped."""
+"""What the core computes of a matrix: coordinates by which routes are skipped, and shortcuts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import ndsvrp._core as _core
 import numpy as np
 import pytest
 
-from ndsvrp import generate
-from ndsvrp.engine.shared import instance_fields
+from ndsvrp import Problem, generate
+from ndsvrp.engine.cpu import CpuEngine
+from ndsvrp.engine.shared import instance_fields, make_instance
 from ndsvrp.engine.ticks import ticks_of
 
 
@@ -63,3 +64,36 @@ def test_fields_of_an_instance() -> None:
     points, margin = _core.landmark_coordinates(ticks.length_matrix)
     fields = instance_fields(ticks)
     assert [fields["x"].tolist(), fields["y"].tolist(), fields["box_margin"]] == [*points.tolist(), margin]
+
+
+def by_matrix(length: np.ndarray) -> Problem:
+    demand = np.r_[0.0, np.ones(len(length) - 1)]
+    return Problem(distance=length, demand=demand, capacity=9, metric="round")
+
+
+@pytest.mark.parametrize("kind", ["plane", "one-way", "without order", "zero"])
+@pytest.mark.parametrize("nodes", [2, 3, 9, 24])
+def test_shortcuts(kind: str, nodes: int) -> None:
+    length = matrix(kind, nodes, 1) // 100
+    instance = make_instance(ticks_of(by_matrix(length)))
+    assert instance.shortcuts is None
+    instance.find_shortcuts()
+    expected = [
+        max(0, max(length[a, b] - length[a, c] - length[c, b] for a in range(nodes) for b in range(nodes)))
+        for c in range(1, nodes)
+    ]
+    assert instance.shortcuts[1:] == expected
+
+
+def test_a_shortcut() -> None:
+    """From the depot to 2 takes 9, but 3 + 4 by way of 1; no other customer is a shortcut."""
+    length = np.array([[0, 3, 9], [3, 0, 4], [6, 4, 0]])
+    instance = make_instance(ticks_of(by_matrix(length)))
+    instance.find_shortcuts()
+    assert instance.shortcuts == [0, 2, 0]
+
+
+def test_shortcuts_are_found_where_there_is_a_matrix() -> None:
+    plane = generate("cvrp", 9, seed=1)[0]
+    state = CpuEngine().start([plane, by_matrix(matrix("one-way", 9, 2)), plane.replace(vehicle_cost=3.0)], [0, 1, 2])
+    assert [instance.shortcuts is None for instance in state.instances] == [True, False, False]
