@@ -79,6 +79,8 @@ template <class S> size_t set_fields(S& s, const nb::kwargs& values, auto keep) 
 
 // The coordinates of nodes with a matrix of lengths, (2, n+1), and how much they may be off.
 nb::tuple landmark_coordinates(const In<i32>& length) {
+  if (length.ndim() != 2 || length.shape(0) != length.shape(1) || length.shape(0) < 2)
+    throw std::invalid_argument("a square matrix of two nodes or more");
   const size_t nodes = length.shape(0);
   std::vector<float> points;
   i64 largest = 0;
@@ -489,7 +491,7 @@ NB_MODULE(_core, m) {
           nb::rv_policy::automatic)
       .def("tabulate", &InstanceData::tabulate, nb::call_guard<nb::gil_scoped_release>())
       .def(
-          "find_shortcuts", [](InstanceData& d) { d.find_shortcuts(pick_core("auto")); },
+          "find_shortcuts", [](InstanceData& d, const std::string& isa) { d.find_shortcuts(pick_core(isa)); }, "isa"_a,
           nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("shortcuts", [](const InstanceData& d) -> std::optional<std::vector<i32>> {
         if (d.in.shortcut == nullptr) return std::nullopt;

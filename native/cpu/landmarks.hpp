@@ -47,16 +47,16 @@ class Landmarks {
       }
     }
     const std::vector<std::pair<size_t, size_t>> pairs = sample();
-    std::vector<std::vector<double>> share(choices.size());
+    std::vector<std::vector<float>> share(choices.size());
     for (size_t i = 0; i < choices.size(); ++i) {
       for (const auto& [a, b] : pairs)
-        share[i].push_back(double(std::abs(choices[i][a] - choices[i][b])) / double(shorter_[a * nodes_ + b] + 1));
+        share[i].push_back(float(std::abs(choices[i][a] - choices[i][b])) / float(shorter_[a * nodes_ + b] + 1));
     }
-    double most = -1.0;
+    float most = -1.0f;
     size_t first = 0, second = 0;
     for (size_t i = 0; i < choices.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
-        double sum = 0.0;
+        float sum = 0.0f;
         for (size_t k = 0; k < pairs.size(); ++k) sum += std::max(share[i][k], share[j][k]);
         if (sum > most) most = sum, first = j, second = i;
       }
@@ -90,7 +90,8 @@ class Landmarks {
       state = state * 6364136223846793005ull + 1442695040888963407ull;
       return 1 + size_t(state >> 33) % (nodes_ - 1);
     };
-    for (i32 i = 0; i < kSamples; ++i) {
+    const size_t count = std::min(size_t(kSamples), nodes_ * nodes_ / 2);
+    for (size_t i = 0; i < count; ++i) {
       const size_t a = draw();
       pairs.emplace_back(a, draw());
     }

@@ -172,14 +172,15 @@ template <class R, class D> class LinkedStep {
     return true;
   }
 
-  // List the removed customers that are served. Returns how many.
+  // List the removed customers that are served, as many as there are lanes at most. Returns how many there are.
   NDS_FN i32 list_served(const i32* removed, i32 count) const {
     i32 served = 0;
     for (i32 begin = 0; begin < count; begin += Warp::W) {
       const i32 i = begin + lanes_.lane, c = i < count ? removed[i] : 0;
       const bool is_served = c != 0 && links_.route[c] != kUnlinked;
       const u32 all = lanes_.ballot(is_served);
-      if (is_served) memory_.scratch[served + lanes_.count_below(all)] = u16(c);
+      const i32 place = served + lanes_.count_below(all);
+      if (is_served && place < kLinkedAtMost) memory_.scratch[place] = u16(c);
       served += count_bits(all);
     }
     lanes_.sync();
@@ -302,7 +303,7 @@ template <class R, class D> class LinkedStep {
       listed += count_bits(all);
     }
     lanes_.sync();
-    Choice best{kNever, -1, -1, -1};
+    Choice best{kNever, -1, -1, -1};  // its route: the number of the position in the order of ties; its stop: v
     for (i32 i = lanes_.lane; i < listed; i += Warp::W) {
       const Beside here = beside(insertion, memory_.scratch[i]);
       unrolled<2>([&](i32 side) {

@@ -50,7 +50,8 @@ NDS_FN Workspace workspace_at(Carver& carver, const Plan& plan, const Speculativ
   return work;
 }
 
-// Set in the number of steps made: the exchange of tails before the next one is done, too.
+// Set in the number of steps made: the exchange of tails before the next one is done, too. linked.cu counts from step 0
+// of the launch's iteration on, so that improve.cu begins at this number, unless time is up for both.
 constexpr i32 kExchanged = 1 << 30;
 
 // A step that a warp drafts.

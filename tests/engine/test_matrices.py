@@ -77,7 +77,7 @@ def test_shortcuts(kind: str, nodes: int) -> None:
     length = matrix(kind, nodes, 1) // 100
     instance = make_instance(ticks_of(by_matrix(length)))
     assert instance.shortcuts is None
-    instance.find_shortcuts()
+    instance.find_shortcuts("auto")
     expected = [
         max(0, max(length[a, b] - length[a, c] - length[c, b] for a in range(nodes) for b in range(nodes)))
         for c in range(1, nodes)
@@ -89,7 +89,7 @@ def test_a_shortcut() -> None:
     """From the depot to 2 takes 9, but 3 + 4 by way of 1; no other customer is a shortcut."""
     length = np.array([[0, 3, 9], [3, 0, 4], [6, 4, 0]])
     instance = make_instance(ticks_of(by_matrix(length)))
-    instance.find_shortcuts()
+    instance.find_shortcuts("auto")
     assert instance.shortcuts == [0, 2, 0]
 
 
@@ -97,3 +97,9 @@ def test_shortcuts_are_found_where_there_is_a_matrix() -> None:
     plane = generate("cvrp", 9, seed=1)[0]
     state = CpuEngine().start([plane, by_matrix(matrix("one-way", 9, 2)), plane.replace(vehicle_cost=3.0)], [0, 1, 2])
     assert [instance.shortcuts is None for instance in state.instances] == [True, False, False]
+
+
+def test_what_is_no_matrix() -> None:
+    for shape in ((1, 1), (2, 3), (4,)):
+        with pytest.raises(ValueError, match="a square matrix of two nodes or more"):
+            _core.landmark_coordinates(np.zeros(shape, np.int32))

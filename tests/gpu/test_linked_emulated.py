@@ -68,13 +68,15 @@ def test_the_routes_of_the_cpu(variant: str, source: str, regions: int) -> None:
 def test_many_nearest_customers_and_none_that_fits() -> None:
     problem = random_problem(5, "vrptw", "none", customers=90, layout="uniform")
     for near in (1, 32):
-        made_on_links(problem, replace(RECIPE, string_average=10.0, insert_near=near))
+        made = made_on_links(problem, replace(RECIPE, string_average=10.0, insert_near=near))
+        assert made == [[STEPS, STEPS]] * 2
 
 
 def test_vehicles_that_are_too_few() -> None:
     """Required customers stay unserved; every step tries to insert up to 16 of them, more than there are lanes."""
     problem = random_problem(7, "cvrp", "none", customers=60, vehicles=3)
-    made_on_links(problem, replace(RECIPE, string_average=10.0, weigh_unserved=True))
+    made = made_on_links(problem, replace(RECIPE, string_average=10.0, weigh_unserved=True))
+    assert made == [[STEPS, STEPS]] * 2
 
 
 def test_steps_that_are_left_to_drafts() -> None:
@@ -82,6 +84,15 @@ def test_steps_that_are_left_to_drafts() -> None:
     problem = random_problem(5, "cvrp", "none", customers=90, layout="uniform")
     problem = problem.replace(demand=np.r_[0.0, np.ones(90)], capacity=45.0)
     made = made_on_links(problem, replace(RECIPE, string_average=16.0, string_longest=40, tails_share=1.0), 0.1)
+    assert any(steps < STEPS for launch in made for steps in launch)
+
+
+def test_far_more_removed_customers_than_lanes() -> None:
+    """A string of hundreds of customers of a single route."""
+    problem = random_problem(5, "cvrp", "none", customers=400, layout="uniform")
+    problem = problem.replace(demand=np.r_[0.0, np.ones(400)], capacity=400.0)
+    recipe = replace(RECIPE, string_average=10.0, string_longest=390, insert_near=8)
+    made = made_on_links(problem, recipe, 1.0, shared_limit=232_448)
     assert any(steps < STEPS for launch in made for steps in launch)
 
 

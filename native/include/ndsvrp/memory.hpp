@@ -55,7 +55,7 @@ template <class R> NDS_FN void carve(Carver& carver, Draft& draft, const Sizes& 
   draft.room = sizes.stops - kBeyond;
   draft.segment = carver.take<Segment>(2 * sizes.removed);  // touched routes, then opened ones
   draft.drafted = carver.take_flags(sizes.routes);
-  draft.location = carver.take<i32>(sizes.locations);
+  draft.location = carver.take<i64>(sizes.locations);
   draft.unserved = carver.take<i32>(sizes.removed);
 }
 
@@ -112,7 +112,8 @@ NDS_FN LocalMemory carve_local(Carver& carver, Instance& in, const Sizes& sizes,
 }
 
 // And what it keeps in global memory.
-constexpr i32 kClose = 32, kSortsAtMost = 8;
+constexpr i32 kClose = 32;       // nearest customers, one per lane
+constexpr i32 kSortsAtMost = 8;  // sort orders
 struct FarMemory {
   i32 *rank, *alone, *weight;
   u16* close;  // (customers + 1, kClose) nearest customers of the part; 0: none

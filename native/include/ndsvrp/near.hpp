@@ -5,10 +5,9 @@
 namespace nds::inline NDS_ISA {
 
 // The location of a customer in a draft: its segment and its stop.
-constexpr i32 kStopBitsOfLocation = 16;
-NDS_FN i32 location_at(i32 segment, i32 stop) { return (segment + 1) << kStopBitsOfLocation | stop; }
-NDS_FN i32 segment_of_location(i32 location) { return (location >> kStopBitsOfLocation) - 1; }
-NDS_FN i32 stop_of_location(i32 location) { return location & ((1 << kStopBitsOfLocation) - 1); }
+NDS_FN i64 location_at(i32 segment, i32 stop) { return i64(segment + 1) << 32 | stop; }
+NDS_FN i32 segment_of_location(i64 location) { return i32(location >> 32) - 1; }
+NDS_FN i32 stop_of_location(i64 location) { return i32(location); }
 
 // Note the locations of the customers of a segment from stop p on.
 NDS_FN void note_locations(const Draft& draft, i32 index, i32 p, auto lanes) {
@@ -36,7 +35,8 @@ template <class R> struct Whereabouts {
   i32 stop, index;
 
   NDS_FN Whereabouts(const Solution& s, const Draft& draft, i32 c) {
-    const i32 location = draft.location[c], r = s.route_of[c];
+    const i64 location = draft.location[c];
+    const i32 r = s.route_of[c];
     route.route = -1, stop = 0, index = -1;
     if (location != 0) {
       index = segment_of_location(location), stop = stop_of_location(location);

@@ -155,7 +155,7 @@ NDS_FN void bound_routes(const Instance& in, const D&, const Solution& s, const 
   const float* __restrict left = s.box.left + begin, * __restrict right = s.box.right + begin;
   const float* __restrict low = s.box.low + begin, * __restrict high = s.box.high + begin;
   const i32* __restrict inner = s.box.inner + begin;
-  const i32* __restrict first = s.box.out + begin, * __restrict last = s.box.back + begin;
+  const i32* __restrict leg_out = s.box.out + begin, * __restrict leg_back = s.box.back + begin;
   const i32 margin = in.box_margin;
   for (i32 r = 0; r < count; ++r) {
     float dx = left[r] - x, ex = x - right[r], dy = low[r] - y, ey = y - high[r];
@@ -164,7 +164,8 @@ NDS_FN void bound_routes(const Instance& in, const D&, const Solution& s, const 
     dx = dx > 0.0f ? dx : 0.0f;
     dy = dy > 0.0f ? dy : 0.0f;
     const i32 away = i32(D::apart(dx, dy) * scale) - margin,
-              at_depot = D::symmetric ? out - most(first[r], last[r]) : least(out - first[r], back - last[r]);
+              at_depot =
+                  D::symmetric ? out - most(leg_out[r], leg_back[r]) : least(out - leg_out[r], back - leg_back[r]);
     const bool fits = probe.fits_route(R::route_at(state, r));
     bound[r] = fits ? least(2 * away - inner[r], away + at_depot) : kNever;
   }
@@ -197,14 +198,14 @@ NDS_FN void scan_rest(const Instance& in, const D& d, const Solution& s, const D
     for (i32 begin = 0; begin < s.routes; begin += kRoutes) {
       const i32 count = least(kRoutes, s.routes - begin);
       bound_routes<R>(in, d, s, insertion.probe, c, out, back, begin, (count + kGroup - 1) & -kGroup, bound);
-      i32 most = least(best.cost, kNever - 1);
-      bound[count] = -kNever;  // ends the inner loop, the hottest one: most routes are too far
+      i32 limit = least(best.cost, kNever - 1);
+      bound[count] = -kNever;  // at most the limit: ends the inner loop, the hottest one, as most routes are too far
       for (i32 i = 0;; ++i) {
-        while (bound[i] > most) ++i;
+        while (bound[i] > limit) ++i;
         if (i >= count) break;
         if (draft.drafted[begin + i]) continue;
         scan<R>(d, insertion, s.at, segment_of<R>(s, begin + i), -1, lanes, best);
-        most = least(best.cost, most);
+        limit = least(best.cost, limit);
       }
     }
   }

@@ -42,11 +42,10 @@ struct Draft {
   Segment* segment;
   i32 segments;
   Flag* drafted;  // by route: 1 if it has a segment; kept only where all routes are considered
-  i32*
-      location;  // by customer: its location_at (near.hpp), or 0; kept while customers are inserted beside nearest ones
-  i32 routes;    // nonempty routes, those of the solution included
-  i32 opened;    // new routes
-  i64 delta;     // cost minus the solution's
+  i64* location;  // by customer: its location_at, or 0; kept only during insertion beside nearest customers
+  i32 routes;     // nonempty routes, those of the solution included
+  i32 opened;     // new routes
+  i64 delta;      // cost minus the solution's
   i32* unserved;  // customers without a position
   i32 unserved_count;
 };

@@ -54,40 +54,41 @@ enum Chance : u32 {};  // a probability times 2^32
   }
 
 // A problem in ticks. Node 0 is the depot. A pointer that the problem does not need is null.
-#define NDS_INSTANCE(FIELD)                                                                     \
-  FIELD(i32, n)            /* customers */                                                      \
-  FIELD(i32, capacity)     /* in units of demand */                                             \
-  FIELD(i32, vehicles)     /* routes, at most */                                                \
-  FIELD(i32, max_distance) /* of a route; 0: no limit on routes */                              \
-  FIELD(i32, max_duration) /* of a route; 0: no limit on routes */                              \
-  FIELD(const i32*, demand)                                                                     \
-  FIELD(const i32*, ready)                                                                      \
-  FIELD(const i32*, due)                                                                        \
-  FIELD(const i32*, service)                                                                    \
-  FIELD(const i32*, prize)  /* cost of leaving a customer unserved, or kRequired */             \
-  FIELD(const i32*, alone)  /* 1: fits a route of its own; null: whatever fits a vehicle */     \
-  FIELD(i32, bonus)         /* added to each prize */                                           \
-  FIELD(i64, missing)       /* cost of leaving a required customer unserved */                  \
-  FIELD(i64, unit_bonus)    /* added to it for each unit of its weight */                       \
-  FIELD(const i32*, weight) /* of required customers: their demand, or their absences */        \
-  FIELD(const float*, x)    /* coordinates, relative to the corner of the bounding box, */      \
-  FIELD(const float*, y)    /* or by a matrix: see cpu/landmarks.hpp */                         \
-  FIELD(float, scale)       /* ticks per unit of x and y */                                     \
-  FIELD(i32, box_margin)    /* largest error in ticks of a length from x and y */               \
-  FIELD(const double*, xd)  /* coordinates for whole lengths, */                                \
-  FIELD(const double*, yd)  /* which are floor(d * whole_scale + whole_shift) */                \
-  FIELD(double, whole_scale)                                                                    \
-  FIELD(double, whole_shift)                                                                    \
-  FIELD(const i32*, length)   /* (n+1, n+1) from row to column */                               \
-  FIELD(const i32*, time)     /* (n+1, n+1); the lengths where there are no times */            \
-  FIELD(const i32*, shortcut) /* (n+1,) by how much a customer makes routes shorter; or null */ \
-  FIELD(const i32*, ways)     /* (n+1, n+1) length to the row from each column; or null */      \
-  FIELD(const i32*, near)     /* (n+1, near_count) nearest customers, nearest first */          \
-  FIELD(i32, near_count)                                                                        \
-  FIELD(const unsigned short*, whole) /* of a part with own numbers: those of the whole */      \
-  FIELD(const i32*, part)             /* and the other way, 0 for customers elsewhere */        \
-  FIELD(const i32*, rank)             /* (sorts, n+1) rank of a customer in a sort order */     \
-  FIELD(const i32*, sort_weight)      /* (sorts+1,) of the random order, then of each sort */   \
+#define NDS_INSTANCE(FIELD)                                                                        \
+  FIELD(i32, n)            /* customers */                                                         \
+  FIELD(i32, capacity)     /* in units of demand */                                                \
+  FIELD(i32, vehicles)     /* routes, at most */                                                   \
+  FIELD(i32, max_distance) /* of a route; 0: no limit on routes */                                 \
+  FIELD(i32, max_duration) /* of a route; 0: no limit on routes */                                 \
+  FIELD(const i32*, demand)                                                                        \
+  FIELD(const i32*, ready)                                                                         \
+  FIELD(const i32*, due)                                                                           \
+  FIELD(const i32*, service)                                                                       \
+  FIELD(const i32*, prize)  /* cost of leaving a customer unserved, or kRequired */                \
+  FIELD(const i32*, alone)  /* 1: fits a route of its own; null: whatever fits a vehicle */        \
+  FIELD(i32, bonus)         /* added to each prize */                                              \
+  FIELD(i64, missing)       /* cost of leaving a required customer unserved */                     \
+  FIELD(i64, unit_bonus)    /* added to it for each unit of its weight */                          \
+  FIELD(const i32*, weight) /* of required customers: their demand, or their absences */           \
+  FIELD(const float*, x)    /* coordinates, relative to the corner of the bounding box, */         \
+  FIELD(const float*, y)    /* or by a matrix: see cpu/landmarks.hpp */                            \
+  FIELD(float, scale)       /* ticks per unit of x and y */                                        \
+  FIELD(i32, box_margin)    /* largest error in ticks of a length from x and y */                  \
+  FIELD(const double*, xd)  /* coordinates for whole lengths, */                                   \
+  FIELD(const double*, yd)  /* which are floor(d * whole_scale + whole_shift) */                   \
+  FIELD(double, whole_scale)                                                                       \
+  FIELD(double, whole_shift)                                                                       \
+  FIELD(const i32*, length)   /* (n+1, n+1) from row to column */                                  \
+  FIELD(const i32*, time)     /* (n+1, n+1); the lengths where there are no times */               \
+  FIELD(const i32*, shortcut) /* (n+1,) by how much a customer makes routes shorter; or null */    \
+  FIELD(const i32*, ways)     /* (n+1, n+1) length to the row from each column: `length` itself */ \
+                              /* if it is symmetric; or null */                                    \
+  FIELD(const i32*, near)     /* (n+1, near_count) nearest customers, nearest first */             \
+  FIELD(i32, near_count)                                                                           \
+  FIELD(const unsigned short*, whole) /* of a part with own numbers: those of the whole */         \
+  FIELD(const i32*, part)             /* and the other way, 0 for customers elsewhere */           \
+  FIELD(const i32*, rank)             /* (sorts, n+1) rank of a customer in a sort order */        \
+  FIELD(const i32*, sort_weight)      /* (sorts+1,) of the random order, then of each sort */      \
   FIELD(i32, sorts)
 NDS_STRUCT(Instance, NDS_INSTANCE)
 

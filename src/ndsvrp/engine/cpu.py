@@ -18,7 +18,7 @@ from ndsvrp.solution import Solution
 
 SLICE = 0.02  # seconds between two looks at the clock
 TABULATED = 500  # customers up to which a table of all lengths fits the second-level cache of a core
-COMPARED = 2000  # customers of a matrix up to which all triples of nodes are compared
+COMPARED = 1000  # customers of a matrix up to which all triples of nodes are compared: it takes 0.05 s
 SPLIT = 1e-7  # seconds per customer and region that splitting and merging take at most
 
 
@@ -79,7 +79,7 @@ class CpuEngine:
             if problem.customers <= TABULATED:
                 instance.tabulate()
             if of_problem.points is None and problem.customers <= COMPARED:
-                instance.find_shortcuts()
+                instance.find_shortcuts(self.isa)
         chains = _core.Chains(instances, problem_of, self.isa, numbers)
         tours = shared.first_tours(ticks, init)
         for chain, index in enumerate(problem_of):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,14 +30,14 @@ from ndsvrp.solution import Solution
 SIDE_BY_SIDE = 2  # blocks that make speculative steps, on a multiprocessor
 RESERVED = 1024  # bytes of shared memory that a block takes besides
 PARTNERS = 40  # kPartners of savings.hpp, at most: neighbours that savings look at
-LAUNCH = 16384  # customers reinserted per chain and launch if there is a deadline, so that Ctrl-C is noticed
+LAUNCH = 16384  # customers reinserted per chain and launch if there is a deadline: Ctrl-C waits for 0.01 to 0.1 s
 
 
-class Way(NamedTuple):
+class StepKernel(NamedTuple):
     """A kernel that makes steps."""
 
     file: str
-    kernel: str
+    name: str
     layout: Layout
     macros: Macros
 
@@ -63,8 +63,8 @@ class CudaEngine:
     ) -> CudaState:  # fmt: skip
         upload = prepare(problems, problem_of, init, self.neighbours)
         for recipe, group in product(precompile, upload.groups):
-            for way in self._ways_to_improve(group.shape, recipe, len(group.members) * recipe.regions):
-                self.device.precompile(way.file, way.macros)
+            for kernel in self._step_kernels(group.shape, recipe, len(group.members) * recipe.regions):
+                self.device.precompile(kernel.file, kernel.macros)
             if recipe.regions > 1:
                 self.device.precompile("regions", kernel_macros(group.shape.kind, None, 1))
         return self.start_upload(upload, first=first)
@@ -223,10 +223,10 @@ class CudaEngine:
                     break
                 state.changed()
                 for group, rows in zip(groups, temperatures, strict=True):
-                    for goes_on, way in enumerate(self._ways_to_improve(group.shape, recipe, len(group.members))):
+                    for goes_on, kernel in enumerate(self._step_kernels(group.shape, recipe, len(group.members))):
                         launch_steps(
-                            self.device, self.device.kernel(way.file, way.kernel, way.macros), group, recipe,
-                            way.layout, len(group.members), _rows(group, state, given), rows, np.int32(steps),
+                            self.device, self.device.kernel(kernel.file, kernel.name, kernel.macros), group, recipe,
+                            kernel.layout, len(group.members), _rows(group, state, given), rows, np.int32(steps),
                             np.int32(begin), np.int32(min(steps, begin + share)), np.uint64(seed),
                             np.uint64(iteration), np.uint64(stop_at), group.made,
                             group.own if isinstance(group, Parts) else None, np.int32(goes_on),
@@ -245,8 +245,8 @@ class CudaEngine:
         split = []
         for group in state.groups:
             parts = self._parts(group, recipe.regions)
-            ways = self._ways_to_improve(group.shape, recipe, len(parts.members))
-            split.append((group, parts, ways[0].layout))
+            kernels = self._step_kernels(group.shape, recipe, len(parts.members))
+            split.append((group, parts, kernels[0].layout))
         for group, parts, layout in split:
             launch_regions(
                 self.device, group, recipe, layout, "split_chains", len(parts.members), group.instances,
@@ -283,24 +283,26 @@ class CudaEngine:
             )  # fmt: skip
         return group.parts[regions]
 
-    def _ways_to_improve(self, shape: Shape, recipe: Recipe, chains: int) -> list[Way]:
+    def _step_kernels(self, shape: Shape, recipe: Recipe, chains: int) -> list[StepKernel]:
         """Return the kernels that make steps, one after another: each makes those that the one before it has left."""
-        ways, limit, blocks = [], self.device.shared_limit, 1
+        linked: list[StepKernel] = []
+        limit, blocks = self.device.shared_limit, 1
         many = recipe.all_routes and recipe.orders == 1  # warps would be idle
         if many:  # blocks side by side on a multiprocessor
             blocks = min(SIDE_BY_SIDE, -(-chains // self.device.multiprocessors))
             limits = {n: (limit + RESERVED) // n - RESERVED for n in range(blocks, 0, -1)}
             limit = limits[blocks]
             layouts = ((n, placement.layout_to_link(shape, recipe, limits[n])) for n in limits)
-            fitting = ((n, layout) for n, layout in layouts if layout and self.placement == "auto")
-            for n, layout in islice(fitting, 1):
+            fitting = ((n, layout) for n, layout in layouts if layout is not None)
+            if self.placement == "auto" and (first := next(fitting, None)) is not None:
+                n, layout = first
                 macros = kernel_macros(shape.kind, layout, n, tails=recipe.tails > 0)
-                ways.append(Way("linked", "improve_linked", layout, macros))
+                linked.append(StepKernel("linked", "improve_linked", layout, macros))
         choose = placement.layout_to_speculate if many else placement.layout_to_improve
         layout = choose(shape, recipe, limit, self.placement)
         gaps = layout.columns > 0
         macros = kernel_macros(shape.kind, layout, blocks, gaps, gaps and recipe.blink > 0, recipe.tails > 0)
-        return [*ways, Way("improve", "improve_chains", layout, macros)]
+        return [*linked, StepKernel("improve", "improve_chains", layout, macros)]
 
     def _device_time(self, deadline: float) -> int:
         """Return the deadline on the clock of the GPU. The difference of the clocks is measured once."""

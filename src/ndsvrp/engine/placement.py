@@ -197,8 +197,8 @@ def layout_to_link(shape: Shape, recipe: Recipe, limit: int) -> Layout | None:
 
 @lru_cache(64)
 def linked_layout(kind: Kind, removed: int, all_customers: int, limit: int) -> Layout:
-    """Return the layout for the largest parts that fit shared memory. Their size depends on the kind of problem alone,
-    so that few kernels are compiled."""
+    """Return the layout for the largest parts that fit shared memory. Their size depends on the kind of problem and on
+    how much a step removes, not on the instance, so that few kernels are compiled."""
 
     def layout(customers: int) -> Layout:
         routes = customers // 4 + 32 + removed + 2
