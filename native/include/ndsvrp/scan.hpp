@@ -163,9 +163,9 @@ NDS_FN void bound_routes(const Instance& in, const D&, const Solution& s, const 
     dy = dy > ey ? dy : ey;
     dx = dx > 0.0f ? dx : 0.0f;
     dy = dy > 0.0f ? dy : 0.0f;
-    const i32 away = i32(D::apart(dx, dy) * scale) - margin,
-              at_depot =
-                  D::symmetric ? out - most(leg_out[r], leg_back[r]) : least(out - leg_out[r], back - leg_back[r]);
+    const i32 away = i32(D::apart(dx, dy) * scale) - margin;
+    const i32 at_depot =
+        D::symmetric ? out - most(leg_out[r], leg_back[r]) : least(out - leg_out[r], back - leg_back[r]);
     const bool fits = probe.fits_route(R::route_at(state, r));
     bound[r] = fits ? least(2 * away - inner[r], away + at_depot) : kNever;
   }
