@@ -52,6 +52,10 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         Problem(distance=matrix, demand=ours.demand, capacity=ours.capacity),
     )  # fmt: skip
     assert {chosen(problem) for problem in others} == {("hybrid", "string", "cuda", 256)}
+    near = [plan(problem, Request()).settings.insert_near for problem in others]
+    assert near == [32, 32, 0, 0, 0, 0, 0], "routes are linked for CVRP with coordinates"
+    assert plan(ours, Request(solver="hybrid", device="cuda")).settings.insert_near == 32
+    assert plan(ours, Request(solver="hybrid", device="cpu")).settings.insert_near == 0
     assert chosen(solver="sisr") == ("sisr", "string", "cpu", 1), "a single chain"
 
 

@@ -39,7 +39,8 @@ OF_HYBRID = (
     "Without a population, there are as many `regions` as have {REGION[0]} customers and {REGION[1]} routes each, if "
     "that is two or more, at most {CPU_CHAINS[1]} on a CPU, and one chain per region.",
     "From {LARGE:,} customers on, `start_savings` is on, and `hot` is {LARGE_HOT} / sqrt(N).",
-    "On a GPU there are {GPU_CHAINS[1]} chains, and `regions` is a power of two.",
+    "On a GPU there are {GPU_CHAINS[1]} chains, and `regions` is a power of two. For a CVRP without a distance matrix "
+    "`insert_near` is {INSERT_NEAR}.",
 )
 ON_A_GPU = (
     "With the ruin `policy` on a GPU there are {GPU_CHAINS[0]} chains, {TAILS}, and with prizes `hot` is {GPU_HOT}, "

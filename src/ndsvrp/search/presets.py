@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ndsvrp.constraints import CAPACITY, constraints_of
 from ndsvrp.constraints.fleet import fewest_vehicles
 from ndsvrp.problem import Problem
 from ndsvrp.search.fleet import may_ignore_fleet
@@ -39,6 +40,7 @@ CPU_ISLAND_TIME = 0.015  # seconds of a core per customer from which islands pay
 # Searches on a GPU.
 GPU_CHAINS = 128, 256  # with the scope `touched` and `all`: one or two blocks per multiprocessor of a large GPU
 GPU_HOT = 0.03  # with a policy and prizes
+INSERT_NEAR = 32  # by rules, for routes that a GPU can link
 POLICY_REGIONS = 4  # with fewer, a policy searches whole solutions
 RULE_STEPS = 400  # in regions: about as long as the steps of a policy take, its network included
 GPU_TIME_TO_RECOMBINE = 0.02, 0.03  # seconds per customer from which islands pay, by policy and by rules
@@ -139,7 +141,9 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
         savings = not problem.has_prizes
         settings = replace(settings, ruin="policy", chains=chains, hot=hot, start_savings=savings, **TAILS)
         return settings if regions < POLICY_REGIONS else replace(settings, regions=regions, rule_steps=RULE_STEPS)
-    return replace(settings, chains=chains, regions=regions if settings.regions > 1 else 1)
+    is_plain = constraints_of(problem) == (CAPACITY,) and problem.distance is None
+    near = INSERT_NEAR if is_plain and settings.scope == "all" else settings.insert_near
+    return replace(settings, chains=chains, regions=regions if settings.regions > 1 else 1, insert_near=near)
 
 
 def islands_on_cpu(problem: Problem, core_seconds: float | None, cores: int) -> dict[str, int]:
