@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from ndsvrp.engine.base import Recipe
 from parity.reference import MASK64, Chain, Random, chain_key, key_of
 
-
 Item = tuple[int, ...] | list[int]  #: the customers of a route, or one without a route
 
 
