@@ -87,7 +87,7 @@ class ChainData {
                    Workspace* work) {
     own_.resize(in.n);
     core.split(in, whole, key, regions, region, chain, own_.data(), work);
-    in_.vehicles = vehicles_of(in, whole.current, regions, region, chain.current.routes);
+    in_.vehicles = Regions(in, whole.current, key, regions).vehicles(in, region, chain.current.routes);
   }
   const std::vector<i32>& own() const { return own_; }
   void limit_vehicles(i32 vehicles) { in_.vehicles = vehicles; }

@@ -46,7 +46,7 @@ void do_split(const Instance& in, const Chain& whole, u64 key, i32 regions, i32 
               Workspace* work) {
   with_all(in, [&]<class R, class D>() {
     with_crew(part, work, 1, &kGoOn, [&](Chain& mine, Workspace&, auto crew) {
-      split<R, D>(in, whole.current, key, regions, region, mine, own, crew.lanes);
+      split<R, D>(in, Regions(in, whole.current, key, regions), region, mine, own, crew.lanes);
       return 0;
     });
   });

@@ -15,11 +15,12 @@ extern "C" __global__ void split_chains(const Plan* plan, const Instance* instan
   Stops spare;
   Chain whole = chain_at(*plan, Store{memory, records}, i, spare);
   Chain chain = chain_at(*plan, Store{part_memory, part_records}, part, spare);
+  const Regions regions(in, whole.current, chain_key(seed, iteration, number[i]), count);
   i32* row = own_row(*plan, own, part);
-  split<R, D>(in, whole.current, chain_key(seed, iteration, number[i]), count, region, chain, row + kOwnHead, lanes);
+  split<R, D>(in, regions, region, chain, row + kOwnHead, lanes);
   if (lanes.leads()) {
     row[kOwnCount] = chain.current.own_count;
-    row[kOwnVehicles] = vehicles_of(in, whole.current, count, region, chain.current.routes);
+    row[kOwnVehicles] = regions.vehicles(in, region, chain.current.routes);
     row[kOwnMerged] = 0;
     part_records[part] = record_of(chain);
   }

@@ -84,14 +84,15 @@ template <i32 Width> struct FiberLanes {
 
  private:
   template <class T> static i64 pack(T value) {
-    static_assert(sizeof(T) <= sizeof(i64));
-    i64 bits = 0;
-    __builtin_memcpy(&bits, &value, sizeof(T));
+    static_assert(sizeof(T) == 4);
+    i32 bits;
+    __builtin_memcpy(&bits, &value, 4);
     return bits;
   }
   template <class T> static T unpack(const Slot& slot) {
+    const i32 bits = i32(slot.value[0]);
     T value;
-    __builtin_memcpy(&value, &slot.value[0], sizeof(T));
+    __builtin_memcpy(&value, &bits, 4);
     return value;
   }
   template <class T> static T least_value(T a, T b) { return b < a ? b : a; }

@@ -7,62 +7,28 @@ from collections.abc import Sequence
 from ndsvrp.engine.base import Recipe
 from parity.reference import MASK64, Chain, Random, chain_key, key_of
 
-Item = tuple[int, ...] | list[int]  #: the customers of a route, or one without a route
 
-
-def place(item: Item) -> int:
-    """Return the middle customer of a route, or the customer."""
-    return item[(len(item) + 1) // 2 - 1]
-
-
-def halves(chain: Chain, items: Sequence[Item], low: int, regions: int, key: int) -> tuple[list[Item], list[Item]]:
-    """Cut items in two: the first ones, of about `low` of so many shares of the customers, and the others."""
-    if not items:
-        return [], []
-    length, places = chain.numbers.length, [place(item) for item in items]
-    random = Random(key)
-    i = random.below(len(items))
-    j = (i + 1 + random.below(len(items) - 1)) % len(items) if len(items) > 1 else i
-    one, other = places[i], places[j]
-    keys = [length[one][c] ** 2 - length[other][c] ** 2 for c in places]
-    customers = sum(map(len, items))
-    share = customers * low // regions
-    below, above = min(keys) - 1, max(keys)
-
-    def up_to(border: int) -> int:
-        return sum(len(item) for item, k in zip(items, keys, strict=True) if k <= border)
-
-    missing, beyond = share, customers - share
-    while above - below > 1 and min(missing, beyond) > customers // 64:
-        middle = below + (above - below) // 2
-        if up_to(middle) <= share:
-            below, missing = middle, share - up_to(middle)
-        else:
-            above, beyond = middle, up_to(middle) - share
-    border = below if missing <= beyond else above
-    first = [item for item, k in zip(items, keys, strict=True) if k <= border]
-    return first, [item for item, k in zip(items, keys, strict=True) if k > border]
-
-
-def divided(chain: Chain, items: Sequence[Item], regions: int, key: int, node: int = 1) -> list[list[Item]]:
-    """Return the items of each region, by cuts, which are numbered as the nodes of a binary heap are."""
-    if regions == 1:
-        return [list(items)]
-    low = regions // 2
-    first, others = halves(chain, items, low, regions, key_of(key, node))
-    return divided(chain, first, low, key, 2 * node) + divided(chain, others, regions - low, key, 2 * node + 1)
+def middle(route: list[int]) -> int:
+    """Return the middle customer of a route."""
+    return route[(len(route) + 1) // 2 - 1]
 
 
 def split(chain: Chain, regions: int, key: int) -> list[Chain]:
     """Return a part for each region, perhaps without customers."""
-    numbers, parts = chain.numbers, []
-    items: list[Item] = [*map(tuple, chain.routes), *([c] for c in chain.absent)]
-    free = max(0, numbers.vehicles - len(chain.routes))
-    for i, own in enumerate(divided(chain, items, regions, key_of(key, MASK64 - 1))):
+    numbers = chain.numbers
+    candidates = [middle(route) for route in chain.routes] or list(range(1, numbers.n + 1))
+    first = Random(key_of(key, MASK64 - 1)).below(len(candidates))
+    centres = [candidates[(i * len(candidates) + first) // regions] for i in range(regions)]
+
+    def region_of(c: int) -> int:
+        return min(range(regions), key=lambda i: (numbers.length[centres[i]][c], i))
+
+    free, parts = max(0, numbers.vehicles - len(chain.routes)), []
+    for i in range(regions):
         part = Chain(numbers)
-        part.routes = [list(item) for item in own if isinstance(item, tuple)]
-        part.absent = [item[0] for item in own if isinstance(item, list)]
-        part.own = [c for item in own for c in item]
+        part.routes = [list(route) for route in chain.routes if region_of(middle(route)) == i]
+        part.absent = [c for c in chain.absent if region_of(c) == i]
+        part.own = [c for route in part.routes for c in route] + part.absent
         part.vehicles = len(part.routes) + free // regions + (i < free % regions)
         part.best, part.best_cost, part.best_is_now = part.copy(), part.cost(), True
         parts.append(part)

@@ -126,44 +126,6 @@ def test_parts_of_a_solution() -> None:
     assert sum(part.cost() for part in parts) == chain.cost()
 
 
-def sizes_of_parts(problem: Problem, solution: Solution, regions: int, iteration: int) -> list[list[int]]:
-    """Return the customers of each part of a solution."""
-    engine, seen = CpuEngine(), list[list[int]]()
-    state: Any = start(engine, [problem], [0], 1, init=solution)
-
-    def choose(regions: Regions) -> Any:
-        seen.extend(row[:count].tolist() for count, row in zip(*regions, strict=True))
-        return np.ones((len(regions.counts), 1, 1), np.int32)
-
-    engine.improve(state, Recipe(removals=1, regions=regions), choose, np.zeros((1, 1)), 1, iteration)
-    return seen
-
-
-@pytest.mark.parametrize("iteration", range(3))
-def test_cuts_on_a_line(iteration: int) -> None:
-    """Whatever two customers a cut takes, it divides those on a line where half of the customers are on each side."""
-    line = np.c_[np.arange(13.0), np.zeros(13)]
-    alone = Problem(coordinates=line, demand=np.r_[0, np.ones(12)], capacity=4)
-    routes = Solution([[c] for c in (5, 1, 9, 12, 3, 7, 2, 10, 8, 4, 6, 11)])
-    parts = sizes_of_parts(alone, routes, 4, iteration)
-    assert sorted(map(sorted, parts)) == [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]
-    pairs = Solution([[1, 2], [3, 4, 5, 6], [7, 8, 9, 10], [11, 12]])
-    assert sorted(map(sorted, sizes_of_parts(alone, pairs, 2, iteration))) == [[*range(1, 7)], [*range(7, 13)]]
-    optional = alone.replace(prize=np.r_[0, np.ones(12)])
-    halves = sizes_of_parts(optional, Solution([[1, 2], [12, 11, 10]]), 2, iteration)
-    assert sorted(map(sorted, halves)) == [[*range(1, 7)], [*range(7, 13)]]
-
-
-@pytest.mark.parametrize("regions", [2, 3, 8, 13])
-@pytest.mark.parametrize("layout", ["uniform", "clusters"])
-def test_parts_are_about_equal(regions: int, layout: str) -> None:
-    problem = random_problem(4, "cvrp", "none", customers=400, layout=layout)
-    routes = Solution([[c, c + 1] for c in range(1, 401, 2)])
-    for iteration in range(5):
-        counts = [len(part) for part in sizes_of_parts(problem.replace(capacity=1e9), routes, regions, iteration)]
-        assert sum(counts) == 400 and max(counts) <= 1.2 * 400 / regions, counts
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("isa", ["team5", "team32", "avx2"])
 @pytest.mark.parametrize(("variant", "source"), COMBINATIONS[::3])

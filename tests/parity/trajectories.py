@@ -3,8 +3,8 @@
     python tests/parity/trajectories.py record    # write tests/data/trajectories.jsonl anew
 
 The file was recorded before the constraints were composed from rules; a change that is not meant to change what a
-search finds must reproduce it bit by bit. Searches in regions were added to its end, and recorded anew when
-cuts replaced nearest centres. Problems come from `problems.py`, never from the generators.
+search finds must reproduce it bit by bit. Searches in regions were added to its end. Problems come from `problems.py`,
+never from the generators.
 """
 
 from __future__ import annotations

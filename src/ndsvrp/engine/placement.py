@@ -17,7 +17,7 @@ BEYOND = 32  # kBeyond of memory.hpp
 SLACK = 8  # stops that a copied route has beside its customers
 COLUMNS = 128  # a table of gaps has a multiple of this
 ENOUGH_COLUMNS = 256  # with fewer, shared memory is better used for the table than for the solution
-LARGEST_PART = 1.25  # customers of a part that has numbers of its own, at least, times those of a typical one
+LARGEST_PART = 2  # customers of a part that has numbers of its own, at least, times those of a typical one
 SPECULATED = 8  # steps of a chain that are made at once, a warp each
 SPECULATION_BYTES = 512  # kSpeculationBytes of speculate.hpp
 LANES = 32  # of a warp
@@ -191,7 +191,7 @@ def layout_to_link(shape: Shape, recipe: Recipe, limit: int) -> Layout | None:
     if not (fits_recipe and fits_problem):
         return None
     layout = linked_layout(kind, removed_by_strings(recipe, kind), shape.customers, limit)
-    enough = shape.customers if recipe.regions == 1 else int(LARGEST_PART * shape.customers / recipe.regions)
+    enough = shape.customers if recipe.regions == 1 else LARGEST_PART * shape.customers // recipe.regions
     return layout if layout.work.customers >= min(enough, shape.customers) else None
 
 

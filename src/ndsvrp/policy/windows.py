@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ndsvrp.policy.inputs import Inputs, columns_by_side
 
-SPARE = 1.1  # customers of a window, as a multiple of those of a part in the mean
+SPARE = 1.25  # customers of a window, as a multiple of those of a part in the mean
 MULTIPLE = 16  # of which the customers of a window usually are a multiple
 
 
