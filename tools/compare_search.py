@@ -90,6 +90,25 @@ def homberger_like(number: int, *, wide: bool, prizes: bool = False, n: int = 60
     )  # fmt: skip
 
 
+def solomon_like(number: int) -> Problem:
+    """Return an instance in the manner of Solomon's classes R1 and RC1: windows of 30 to 100 of 230 minutes."""
+    random = np.random.default_rng((SEED, 1, number))
+    places = random.uniform(0, 100, (101, 2))
+    if number % 2:  # half of the customers in clusters
+        centres = random.uniform(10, 90, (8, 2))
+        places[1:51] = (centres[random.integers(8, size=50)] + random.normal(0, 4, (50, 2))).clip(0, 100)
+    places[0] = 50.0
+    points, horizon, service = np.rint(places), 230.0 + 10 * (number % 2), 10.0
+    away = np.ceil(np.hypot(*(points - points[0]).T))[1:]
+    half = random.uniform(15, 50, 100)
+    centre = away + random.random(100) * (horizon - 2 * away - service)
+    ends = np.stack([np.maximum(away, centre - half), np.minimum(horizon - away - service, centre + half)], 1)
+    return Problem(
+        demand=np.r_[0, random.integers(1, 31, 100)], capacity=200.0, coordinates=points, metric=Metric.NONE,
+        windows=np.vstack([[0.0, horizon], np.rint(ends)]), service=np.r_[0.0, np.full(100, service)],
+    )  # fmt: skip
+
+
 def tight_fleet(number: int) -> Problem:
     """Return an instance of the X generator whose vehicles must be full: as few as the total demand allows."""
     demand, size = ("quadrant", "1-100", "50-100")[number % 3], ("3-5", "5-8")[number // 3 % 2]
@@ -226,6 +245,7 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "cvrp200": drawn("cvrp", 200),
     "vrptw200": drawn("vrptw", 200),
     "pcvrp200": drawn("pcvrp", 200),
+    "solomon100": solomon_like,
     "short200": lambda i: homberger_like(i, wide=False, n=200),
     "wide100": lambda i: homberger_like(i, wide=True, n=100),
     "wide200": lambda i: homberger_like(i, wide=True, n=200),

@@ -383,19 +383,29 @@ class Chains {
   void exchange(In<double> reach, In<i32> group_of, u64 seed, u64 iteration) {
     nb::gil_scoped_release release;
     const std::scoped_lock lock(in_use_);
-    std::vector<i64> costs;
-    for (const auto& data : chains_) costs.push_back(data.chain.current.cost);
-    const ChainCosts field{costs.data(), 1, group_of.data(), size()};
+    struct {
+      const std::vector<ChainData>& all;
+      const i32* group_of;
+      i32 chains;
+      i64 of(i32 j) const { return relieved_cost(all[j].chain.current, all[j].in()); }
+    } const costs{chains_, group_of.data(), size()};
     std::vector<i32> source;
     for (i32 i = 0; i < size(); ++i) {
-      source.push_back(source_of(field, i, reach.data()[i], key(seed, iteration, i), OneLane{nullptr}));
+      source.push_back(source_of(costs, i, reach.data()[i], key(seed, iteration, i), OneLane{nullptr}));
     }
     for (i32 i = 0; i < size(); ++i) {
       if (source[i] == i) continue;
       Chain& chain = chains_[i].chain;
+      if (chain.best_is_current && chains_[i].in().relief != 0) save_best(chain, Alone<OneLane>{OneLane{nullptr}});
       chains_[i].copy_from(chains_[source[i]]);
       if (chain.current.cost < chain.best_cost) start_from_current(chain);
     }
+  }
+
+  // price: (chains,) in ticks, what an unserved required customer counts when steps are accepted.
+  void set_prices(In<i64> price) {
+    const std::scoped_lock lock(in_use_);
+    for (i32 i = 0; i < size(); ++i) chains_[i].set_price(price.data()[i]);
   }
 
   Out<i64> costs(bool best) const {
@@ -532,6 +542,7 @@ NB_MODULE(_core, m) {
       .def("merge", &Chains::merge, "parts"_a, "threads"_a)
       .def("evaluate", &Chains::evaluate, "recipe"_a, "given"_a.none(), "rollouts"_a, "seed"_a, "iteration"_a,
            "keep_best"_a, "always"_a, "threads"_a)
+      .def("set_prices", &Chains::set_prices, "price"_a)
       .def("exchange", &Chains::exchange, "reach"_a, "group_of"_a, "seed"_a, "iteration"_a)
       .def("costs", &Chains::costs, "best"_a = false)
       .def("missing", &Chains::missing, "best"_a = false)

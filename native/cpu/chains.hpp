@@ -87,10 +87,12 @@ class ChainData {
                    Workspace* work) {
     own_.resize(in.n);
     core.split(in, whole, key, regions, region, chain, own_.data(), work);
+    in_.relief = in.relief;
     in_.vehicles = Regions(in, whole.current, key, regions).vehicles(in, region, chain.current.routes);
   }
   const std::vector<i32>& own() const { return own_; }
   void limit_vehicles(i32 vehicles) { in_.vehicles = vehicles; }
+  void set_price(i64 price) { in_.relief = std::max(i64(0), in_.missing - price); }
   Totals totals() const { return totals_of(record_of(chain), chain.current.own_count); }
 
   // The steps from … to-1 of Chains::serve_required. Costs mean nothing afterwards.
@@ -103,7 +105,7 @@ class ChainData {
       required_.assign(in.prize, in.prize + in.n + 1);
       for (i32& prize : required_) prize = prize == kRequired ? prize : 0;
     }
-    in.prize = required_.data(), in.weight = absences_.data(), in.unit_bonus = unit, in.missing = 0;
+    in.prize = required_.data(), in.weight = absences_.data(), in.unit_bonus = unit, in.missing = in.relief = 0;
     const Solution& s = chain.current;
     for (i32 k = from; k < to && s.unserved_required > 0; ++k) {
       if (core.improve(in, chain, work, recipe, nullptr, &temperature, 0, 1, core.key_of(key, k), stop) == 0) break;

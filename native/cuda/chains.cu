@@ -10,6 +10,7 @@ extern "C" __global__ void start_chains(const Plan* plan, const Instance* instan
                                         char* memory, Record* records, const i32* row_of, const i32* tours,
                                         const i32* lengths, i32 longest) {
   const i32 i = i32(blockIdx.x), row = row_of[i];
+  if (row < 0) return;
   const Warp lanes{i32(threadIdx.x), 0};
   const Instance& in = instances[problem_of[i]];
   Stops spare;
@@ -47,16 +48,24 @@ extern "C" __global__ void view_chains(const Plan* plan, const Instance* instanc
 }
 
 // Exchange, first part: choose the chain that each continues from, usually itself. reach: (chains,) in ticks.
-extern "C" __global__ void choose_sources(const Plan*, const i32* group_of, const i32* number, const Record* records,
+extern "C" __global__ void choose_sources(const Plan*, const Instance* instances, const i32* problem_of,
+                                          const i32* group_of, const i32* number, const Record* records,
                                           const double* reach, u64 seed, u64 iteration, i32* source) {
   const i32 i = i32(blockIdx.x);
-  const ChainCosts costs{&records->current.cost, i32(sizeof(Record) / sizeof(i64)), group_of, i32(gridDim.x)};
+  const struct {
+    const Instance* instances;
+    const i32* problem_of;
+    const Record* records;
+    const i32* group_of;
+    i32 chains;
+    NDS_FN i64 of(i32 j) const { return relieved_cost(records[j].current, instances[problem_of[j]]); }
+  } costs{instances, problem_of, records, group_of, i32(gridDim.x)};
   const i32 from = source_of(costs, i, reach[i], chain_key(seed, iteration, number[i]), Warp{i32(threadIdx.x), 0});
   if (threadIdx.x == 0) source[i] = from;
 }
 
 // Second part: copy the current solution of each chain's source. A source is its own source, and costs less than the
-// chain that copies it: no best solution needs saving.
+// chain that copies it: no best solution needs saving, unless unserved customers count less.
 extern "C" __global__ void replace_chains(const Plan* plan, const Instance* instances, const i32* problem_of,
                                           char* memory, Record* records, const i32* source) {
   const i32 to = i32(blockIdx.x), from = source[to];
@@ -65,7 +74,12 @@ extern "C" __global__ void replace_chains(const Plan* plan, const Instance* inst
   const Store store{memory, records};
   const Chain other = chain_at(*plan, store, from, spare);
   Chain chain = chain_at(*plan, store, to, spare);
-  copy_solution(chain.current, other.current, instances[problem_of[to]].n);
+  const Instance& in = instances[problem_of[to]];
+  if (chain.best_is_current && in.relief != 0) {
+    if (threadIdx.x < Warp::W) save_best(chain, Alone<Warp>{Warp{i32(threadIdx.x), 0}});
+    sync_block();
+  }
+  copy_solution(chain.current, other.current, in.n);
   static_cast<CurrentNumbers&>(chain.current) = other.current;
   if (chain.current.cost < chain.best_cost) start_from_current(chain);
   sync_block();  // all threads have read the record

@@ -87,6 +87,8 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
     side = np.array([problems[i].side() for i in which])[:, None]
     for iteration, recipe in enumerate(RECIPES):
         say(f"    {engine.name}: {recipe.rule}, {recipe.orders} orders")
+        prices = np.array([problem.side() for problem in problems]) * [np.inf, 0.3, 0.01][iteration % 3]
+        engine.set_prices(state, prices)
         engine.improve(state, recipe, None, np.full((chains, steps), 0.05) * side, seed, iteration)
         kept, always = iteration % 2 == 0, iteration % 4 == 0
         deltas = engine.evaluate(state, recipe, None, 5, seed, iteration, keep_best=kept, always=always)

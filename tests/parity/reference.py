@@ -59,7 +59,7 @@ class Random:
         return (self.bits() >> 8) / (1 << 24)
 
 
-def exchange(costs: Sequence[int], which: Sequence[int], reach: Sequence[float], keys: Sequence[int]) -> list[int]:
+def exchange(costs: Sequence[float], which: Sequence[int], reach: Sequence[float], keys: Sequence[int]) -> list[int]:
     """The chain that each goes on from, by costs and reaches in ticks and the keys of the chains in this iteration."""
     sources = []
     for i, cost in enumerate(costs):
@@ -237,6 +237,7 @@ class Chain:
     routes: list[list[int]] = field(default_factory=list)
     absent: list[int] = field(default_factory=list)
     absences: list[int] = field(default_factory=list)  # by customer, while `serve_required` counts them
+    relief: int = 0  # by how much a required customer counts less when steps are accepted
 
     def __post_init__(self) -> None:
         self.own, self.vehicles = list(range(1, self.numbers.n + 1)), self.numbers.vehicles
@@ -279,7 +280,8 @@ class Chain:
             step_key = key_of(key, k)
             self.bonus = min(DEAR, int(min(f32(recipe.serve_bonus) * temperature, float(DEAR))))
             if not self.absences:
-                self.unit_bonus = self.numbers.missing // max(1, self.numbers.capacity) if recipe.weigh_unserved else 0
+                price = self.numbers.missing - self.relief
+                self.unit_bonus = price // max(1, self.numbers.capacity) if recipe.weigh_unserved else 0
             if recipe.tails and key_of(step_key, MASK64 - 2) >> 32 < chance(recipe.tails_share):
                 random = Random(key_of(step_key, MASK64 - 1))
                 margin = temperature * minus_log(random.bits() >> 8)
@@ -325,7 +327,7 @@ class Chain:
             return 0
         if self.absences:
             return self.unit_bonus * self.absences[c] - numbers.missing
-        return self.unit_bonus * numbers.demand[c]
+        return self.unit_bonus * numbers.demand[c] - self.relief
 
     def evaluate(
         self, recipe: Recipe, given: Sequence[Sequence[int]] | None, rollouts: int, key: int, keep_best: bool,
@@ -554,7 +556,7 @@ class Chain:
         after = self.cost()
         if after < self.best_cost:
             self.best_cost, self.best_is_now = after, True
-        elif after > before or self.bonus != 0 or self.unit_bonus != 0:
+        elif after > before or self.bonus != 0 or self.unit_bonus != 0 or self.relief != 0:
             self.best_is_now = False
         if self.best_is_now:
             self.best = self.copy()

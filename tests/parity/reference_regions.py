@@ -28,6 +28,7 @@ def split(chain: Chain, regions: int, key: int) -> list[Chain]:
         part = Chain(numbers)
         part.routes = [list(route) for route in chain.routes if region_of(middle(route)) == i]
         part.absent = [c for c in chain.absent if region_of(c) == i]
+        part.relief = chain.relief
         part.own = [c for route in part.routes for c in route] + part.absent
         part.vehicles = len(part.routes) + free // regions + (i < free % regions)
         part.best, part.best_cost, part.best_is_now = part.copy(), part.cost(), True

@@ -11,6 +11,7 @@ from gpu.emulated import EmulatedDevice
 from ndsvrp.engine.base import Engine, Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.engine.cuda import CudaEngine
+from ndsvrp.engine.ticks import MISSING
 from ndsvrp.errors import EngineError
 from ndsvrp.problem import Problem
 from ndsvrp.search.start import start
@@ -58,7 +59,9 @@ def many_chains() -> tuple[list[Problem], list[int], list[int]]:
 
 
 @pytest.mark.parametrize(("batch", "iterations"), [(several_kinds, 16), (many_chains, 4)])
-def test_sources_are_those_of_the_reference(batch: Any, iterations: int) -> None:
+@pytest.mark.parametrize("priced", [False, True])
+def test_sources_are_those_of_the_reference(batch: Any, iterations: int, priced: bool) -> None:
+    """Also where unserved required customers have a price; then a chain may be replaced by one that costs more."""
     problems, numbers, first = batch()
     which, moves = np.array(numbers), 0
     temperatures = np.array([problems[i].side() for i in numbers])[:, None] * np.full((len(numbers), 3), 0.5)
@@ -66,13 +69,18 @@ def test_sources_are_those_of_the_reference(batch: Any, iterations: int) -> None
     states = {engine.name: engine.start(problems, which, first=np.array(first, np.int32)) for engine in (cpu, *others)}
     state: Any = states["cpu"]
     assert (state.per_unit == 1).all()
+    prices = np.full(len(problems), 40.0 if priced else np.inf)
+    for engine in (cpu, *others):
+        engine.set_prices(states[engine.name], prices)
     for iteration in range(iterations):
         for engine in (cpu, *others):
             engine.improve(states[engine.name], RANDOM, None, temperatures, 5, iteration)
         costs, before, best = state.chains.costs().tolist(), routes(cpu, state), state.stats().best_costs
-        reach = reaches(state.stats().costs, which)[iteration % 4]
+        relief = np.array([MISSING - 40 if priced else 0]) * state.stats().missing_now
+        relieved = np.array(costs) - relief
+        reach = reaches(relieved / state.per_unit, which)[iteration % 4]
         keys = [chain_key(5, iteration, number) for number in first]
-        sources = exchange(costs, numbers, (reach[which] * state.per_unit).tolist(), keys)
+        sources = exchange(relieved.tolist(), numbers, (reach[which] * state.per_unit).tolist(), keys)
         moves += sum(source != i for i, source in enumerate(sources))
         for engine in (cpu, *others):
             engine.exchange(states[engine.name], reach, 5, iteration)

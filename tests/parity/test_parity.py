@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,9 +121,37 @@ def test_short_trajectories(variant: str, source: str, limited: bool, limits: bo
         )
         temperatures = np.full((1, 12), problem.side() * 0.03)
         for iteration in (1, 2):
+            if limited:
+                set_price(engine, state, reference, problem.side() * [0.3, 0.002, np.inf][(seed + iteration) % 3])
             engine.improve(state, recipe, None, temperatures, seed, iteration)
             reference.improve(recipe, None, in_ticks(problem, temperatures[0]), chain_key(seed, iteration, 0))
             assert_same(state, 0, reference)
+
+
+def set_price(engine: Any, state: Any, reference: Chain, price: float) -> None:
+    """Set the price of unserved required customers in both."""
+    engine.set_prices(state, np.array([price]))
+    ticks = int(min(price * reference.numbers.per_unit, 2.0**57))
+    reference.relief = max(0, reference.numbers.missing - ticks)
+
+
+@pytest.mark.parametrize(("variant", "source"), [("cvrp", "round"), ("vrptw", "dimacs"), ("pcvrptw", "asymmetric")])
+def test_a_price_lets_required_customers_stay_unserved(variant: str, source: str) -> None:
+    """Cheap at first, dear at last: solutions lose required customers and serve them again."""
+    engine, missing, recipe = CpuEngine(), [], replace(LONG[0][1], tails=20)
+    for seed in range(3):
+        problem = random_problem(seed, variant, source, customers=24, vehicles=8, mixed=True)
+        reference = Chain(Numbers(problem))
+        state: Any = start(engine, [problem], [0], seed, rounds=1)
+        reference.start(seed, 0, 1, True)
+        for iteration, price in enumerate((0.001, 0.1, 100.0)):
+            set_price(engine, state, reference, price * problem.side())
+            temperatures = np.full((1, 15), 0.05 * problem.side())
+            engine.improve(state, recipe, None, temperatures, seed, iteration)
+            reference.improve(recipe, None, in_ticks(problem, temperatures[0]), chain_key(seed, iteration, 0))
+            assert_same(state, 0, reference)
+            missing.append(int(state.stats().missing_now[0]))
+    assert sum(missing[::3]) > sum(missing[2::3])
 
 
 @pytest.mark.parametrize(("variant", "source"), [("cvrp", "round"), ("vrptw", "dimacs"), ("pcvrptw", "asymmetric")])

@@ -23,7 +23,8 @@ class FakeState:
         self.made = 0
 
     def stats(self) -> ChainStats:
-        return ChainStats(self.all, self.all, np.full(len(self.all), self.left_out, np.int32), self.made)
+        left_out = np.full(len(self.all), self.left_out, np.int32)
+        return ChainStats(self.all, self.all, left_out, left_out, self.made)
 
     def snapshot(self) -> Any:
         stats = self.stats()

@@ -2,24 +2,21 @@
 // are too far behind continue from a better one.
 #pragma once
 #include "rng.hpp"
+#include "state.hpp"
 
 namespace nds::inline NDS_ISA {
 
 constexpr u64 kOfExchange = ~0ull;  // in place of the number of a step: keeps random numbers apart
 
-// Costs of the chains of a batch: that of chain j is cost[j * stride].
-struct ChainCosts {
-  const i64* cost;
-  i32 stride;
-  const i32* group_of;  // the chains with which each chain exchanges have the same number
-  i32 chains;
-
-  NDS_FN i64 of(i32 j) const { return cost[i64(j) * stride]; }
-};
+// What the current solution of a chain costs where an unserved customer counts less (Instance::relief).
+NDS_FN i64 relieved_cost(const CurrentNumbers& now, const Instance& in) {
+  return now.cost - in.relief * now.unserved_required;
+}
 
 // Returns the chain that chain i continues from: itself if its cost is within `reach` (in ticks) of the lowest of its
-// group, else one that is, drawn by the chain's key. That one continues from itself, and costs less.
-NDS_FN i32 source_of(const ChainCosts& costs, i32 i, double reach, u64 key, auto lanes) {
+// group, else one that is, drawn by the chain's key. That one continues from itself, and costs less. `costs` has the
+// number of chains, their costs, and group_of: the chains with which each chain exchanges have the same number.
+NDS_FN i32 source_of(const auto& costs, i32 i, double reach, u64 key, auto lanes) {
   const auto rival = [&](i32 j) { return j < costs.chains && costs.group_of[j] == costs.group_of[i]; };
   i64 lowest = costs.of(i);
   for (i32 j = lanes.lane; j < costs.chains; j += lanes.W) {

@@ -205,19 +205,19 @@ struct Prizes : AnyRule<Prizes> {
   }
   NDS_FN static void each_input(Instance& in, auto call) { call(in.prize); }
 
+  // What serving a customer is worth beyond its prize. Costs of solutions are without it.
+  NDS_FN static i64 bonus(const Instance& in, i32 c) {
+    const i32 code = in.prize[c];
+    return code <= kDear ? in.bonus : code == kRequired ? in.unit_bonus * in.weight[c] - in.relief : 0;
+  }
   NDS_FN static i64 prize(const Instance& in, i32 c) {
     const i32 code = in.prize[c];
     if (code <= kDear) return code + in.bonus;
-    if (code == kRequired) return in.missing + in.unit_bonus * in.weight[c];
+    if (code == kRequired) return in.missing + bonus(in, c);
     return i64((1 << kDearBits) | (code & ((1 << kDearBits) - 1))) << ((code - kDear) >> kDearBits);
   }
   // Ties go to leaving the customer unserved. No insertion costs as much as a dear customer.
   NDS_FN static i32 limit(const Instance& in, i32 c) { return in.prize[c] > kDear ? kNever : in.prize[c] + in.bonus; }
-  // What serving a customer is worth beyond its prize. Costs of solutions are without it.
-  NDS_FN static i64 bonus(const Instance& in, i32 c) {
-    const i32 code = in.prize[c];
-    return code <= kDear ? in.bonus : code == kRequired ? in.unit_bonus * in.weight[c] : 0;
-  }
   NDS_FN static bool opens(const Instance& in, i32 routes, bool fits, bool pays, auto coin) {
     return routes < in.vehicles && fits && (pays || coin());
   }

@@ -82,7 +82,8 @@ NDS_FN i32 try_orders(const Instance& in, const auto& d, const Solution& s, Work
 
 template <class R, class L>
 NDS_DEEP void accept(const Instance& in, Chain& chain, Workspace& work, const Draft& draft, L lanes) {
-  const bool has_bonus = in.bonus != 0 || in.unit_bonus != 0;  // then the sign of the change in cost is not known yet
+  // With a bonus the sign of the change in cost is not known yet.
+  const bool has_bonus = in.bonus != 0 || in.unit_bonus != 0 || in.relief != 0;
   if (chain.best_is_current && (draft.delta > 0 || has_bonus)) save_best(chain, Alone<L>{lanes});
   commit<R>(in, chain.current, draft, work.spare, lanes);
   if (chain.current.cost < chain.best_cost) start_from_current(chain);
@@ -188,7 +189,7 @@ NDS_FN i32 bonus_at(const Recipe& recipe, double temperature) {
 // Added to the cost of an unserved customer for each unit of its weight. With `weigh_unserved` the weight is the
 // demand, and a full vehicle weighs as much as that cost. So the smallest customers stay unserved, which fit soonest.
 NDS_FN i64 unit_bonus_of(const Instance& in, const Recipe& recipe) {
-  return recipe.weigh_unserved ? in.missing / most(1, in.capacity) : in.unit_bonus;
+  return recipe.weigh_unserved ? (in.missing - in.relief) / most(1, in.capacity) : in.unit_bonus;
 }
 
 // Whether an exchange of tails is tried before a step.

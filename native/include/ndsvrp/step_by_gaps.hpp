@@ -78,7 +78,7 @@ NDS_DEEP bool by_gaps(const Instance& in, const auto& d, Chain& chain, Workspace
   Solution& s = chain.current;
   // Its loop has no branch for what only searches over all routes use: branches there cost 5% of the speed.
   if (recipe.all_routes || recipe.serve_all || recipe.open_cheaper || recipe.serve_bonus != 0 ||
-      recipe.weigh_unserved || recipe.orders > crew.teams)
+      recipe.weigh_unserved || in.relief != 0 || recipe.orders > crew.teams)
     return false;
   if (!fits_registers(in, d, s, work.table, count, lanes)) return false;
   const Touched touched = touched_routes(s, work.removed, count, lanes);

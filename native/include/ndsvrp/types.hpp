@@ -69,6 +69,7 @@ enum Chance : u32 {};  // a probability times 2^32
   FIELD(i32, bonus)         /* added to each prize */                                              \
   FIELD(i64, missing)       /* cost of leaving a required customer unserved */                     \
   FIELD(i64, unit_bonus)    /* added to it for each unit of its weight */                          \
+  FIELD(i64, relief)        /* by how much it counts less when steps are accepted */               \
   FIELD(const i32*, weight) /* of required customers: their demand, or their absences */           \
   FIELD(const float*, x)    /* coordinates, relative to the corner of the bounding box, */         \
   FIELD(const float*, y)    /* or by a matrix: see cpu/landmarks.hpp */                            \

@@ -28,7 +28,8 @@ OF_HYBRID = (
     "are no more vehicles than the customers take at least.",
     "Without a population `hot` is {HOT}.",
     "If vehicles are limited, `weigh_unserved`, `start_packed` and `count_absences` are on. `fewest_vehicles` limits "
-    "them; with it a search has neither population nor islands unless they are given.",
+    "them; with it a search has neither population nor islands unless they are given, and `unserved_price` is "
+    "{UNSERVED_PRICE} on a CPU if there are windows and a vehicle carries at most {LONG_ROUTE} customers.",
     "If vehicles are limited, no customer is required, and only a time limit ends the search, of at least "
     "{CPU_ISLAND_TIME} s of a core per customer, `islands` is {CPU_ISLANDS} up to {MOST_ON_ISLANDS} customers on a "
     "CPU where there are no regions (below), with {CPU_ISLAND_CHAINS} chains or more, and {ISLAND_CHILDREN}.",

@@ -75,6 +75,7 @@ class ChainStats(NamedTuple):
     costs: Floats  #: (chains,) of the current solutions
     best_costs: Floats  #: (chains,) of the best solutions
     missing: Ints  #: (chains,) required customers that the best solutions leave unserved
+    missing_now: Ints  #: (chains,) those that the current solutions leave unserved
     made: int  #: reconstructions by the last `improve`, of all chains; fewer than asked for if time was up
 
 
@@ -169,11 +170,19 @@ class EngineOf(Protocol[S]):
         groups: of the chains of a problem, all of one size; a chain exchanges within its group only.
         """
 
+    def set_prices(self, state: S, prices: Floats) -> None:
+        """From now on judge steps, rollouts and exchanges as if an unserved required customer cost so much.
+
+        prices: (problems,) float64 above 0, in units of the problem; infinity for the cost that it has, which is more than all
+        else. Costs of solutions, and which one is the best, do not change.
+        """
+
     def tours(self, state: S, *, best: bool = True) -> list[Ints]:
         """Return the best (or the current) solution of each chain: its routes one after another, each ended by a 0."""
 
-    def restart(self, state: S, tours: Sequence[Ints]) -> None:
-        """Make feasible tours the current and the best solutions of the chains, one each."""
+    def restart(self, state: S, tours: Sequence[Ints | None]) -> None:
+        """Make feasible tours the current and the best solutions of the chains, one each; None leaves a chain as it
+        is."""
 
     def export(self, state: S, chain: int, *, best: bool = True) -> Solution:
         """Return the best (or the current) solution of a chain as routes."""

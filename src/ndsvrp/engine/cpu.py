@@ -49,7 +49,8 @@ class CpuState:
 
     def stats(self) -> ChainStats:
         current, best = self.chains.costs() / self.per_unit, self.chains.costs(best=True) / self.per_unit
-        return ChainStats(current, best, self.chains.missing(best=True), self.made)
+        missing, now = self.chains.missing(best=True), self.chains.missing(best=False)
+        return ChainStats(current, best, missing, now, self.made)
 
     def snapshot(self) -> Callable[[], ChainStats]:
         stats = self.stats()
@@ -190,12 +191,16 @@ class CpuEngine:
         group_of = shared.groups_of(state.problem_of, groups)
         state.chains.exchange(shared.reach_in_ticks(state, reach, state.per_unit), group_of, seed, iteration)
 
+    def set_prices(self, state: CpuState, prices: Floats) -> None:
+        state.chains.set_prices(shared.prices_in_ticks(state, prices, state.per_unit))
+
     def tours(self, state: CpuState, *, best: bool = True) -> list[Ints]:
         return [self.tour(state, chain, best=best) for chain in range(len(state.problem_of))]
 
-    def restart(self, state: CpuState, tours: Sequence[Ints]) -> None:
+    def restart(self, state: CpuState, tours: Sequence[Ints | None]) -> None:
         for chain, tour in enumerate(tours):
-            state.chains.set_tour(chain, tour)
+            if tour is not None:
+                state.chains.set_tour(chain, tour)
 
     def export(self, state: CpuState, chain: int, *, best: bool = True) -> Solution:
         return shared.solution_of(state.chains.tour(chain, best=best))

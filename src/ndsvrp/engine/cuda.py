@@ -21,6 +21,7 @@ from ndsvrp.engine.cuda_state import OWN_HEAD, WORDS, CudaState, Group, Parts, b
 from ndsvrp.engine.device import Device, Macros, room_for
 from ndsvrp.engine.launches import kernel_macros, launch_chains, launch_regions, launch_steps
 from ndsvrp.engine.placement import EVALUATE_THREADS, Layout, Placement, Shape
+from ndsvrp.engine.structs import INSTANCE
 from ndsvrp.engine.upload import Upload, UploadGroup, in_rows, prepare, send
 from ndsvrp.errors import EngineError
 from ndsvrp.io.environment import usable_cores
@@ -111,18 +112,20 @@ class CudaEngine:
         self._place(group, group.problem_of, tours, lengths)
 
     def _place(self, group: Group, row_of: Any, tours: Any, lengths: Any) -> None:
-        """Make row `row_of` of the tours the current and the best solution of each chain of a group."""
+        """Make row `row_of` of the tours the current and the best solution of each chain of a group; -1: none."""
         rows, lengths = (self.device.torch.as_tensor(each, device="cuda") for each in (tours, lengths))
         launch_chains(
             self.device, group, "start_chains", len(group.members), 32, group.instances, group.problem_of, group.memory,
             group.records, row_of, rows, lengths, np.int32(rows.shape[1]),
         )  # fmt: skip
 
-    def restart(self, state: CudaState, tours: Sequence[Ints]) -> None:
+    def restart(self, state: CudaState, tours: Sequence[Ints | None]) -> None:
         state.changed()
         for group in state.groups:
-            rows = self.device.send(np.arange(len(group.members), dtype=np.int32))
-            self._place(group, rows, *in_rows([tours[chain] for chain in group.members]))
+            given = [tours[chain] for chain in group.members]
+            rows = np.array([-1 if tour is None else row for row, tour in enumerate(given)], np.int32)
+            empty = np.zeros(0, np.int32)
+            self._place(group, self.device.send(rows), *in_rows([empty if t is None else t for t in given]))
 
     # --- view, exchange, export ----------------------------------------------------------------
 
@@ -165,13 +168,25 @@ class CudaEngine:
                 group_of = shared.groups_of(state.problem_of, groups)
                 group.exchanging[groups] = self.device.send(group_of[group.members])
             launch_chains(
-                self.device, group, "choose_sources", chains, 32, group.exchanging[groups], group.key, group.records,
-                _rows(group, state, ticks), np.uint64(seed), np.uint64(iteration), source,
+                self.device, group, "choose_sources", chains, 32, group.instances, group.problem_of,
+                group.exchanging[groups], group.key, group.records, _rows(group, state, ticks), np.uint64(seed),
+                np.uint64(iteration), source,
             )  # fmt: skip
             launch_chains(
                 self.device, group, "replace_chains", chains, 256, group.instances, group.problem_of, group.memory,
                 group.records, source,
             )  # fmt: skip
+
+    def set_prices(self, state: CudaState, prices: Floats) -> None:
+        ticks = shared.prices_in_ticks(state, prices, state.units)
+        fields = INSTANCE.fields
+        assert fields is not None
+        relief, missing = (fields[name][1] // 8 for name in ("relief", "missing"))
+        for group in state.groups:
+            _, first = np.unique(state.problem_of[group.members], return_index=True)  # a chain of each problem
+            table = group.instances[: len(first) * INSTANCE.itemsize].view(self.device.torch.int64).view(len(first), -1)
+            price = self.device.send(ticks[group.members[first]])
+            table[:, relief] = (table[:, missing] - price).clamp(min=0)
 
     def export(self, state: CudaState, chain: int, *, best: bool = True) -> Solution:
         state.look()

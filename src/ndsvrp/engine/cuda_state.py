@@ -99,7 +99,11 @@ class CudaState:
     def _stats(self, seen: Seen) -> ChainStats:
         current, best = seen.records["current"], seen.records["best"]
         return ChainStats(
-            current["cost"] / self.units, best["best_cost"] / self.units, best["best_unserved"], int(seen.made.sum())
+            current["cost"] / self.units,
+            best["best_cost"] / self.units,
+            best["best_unserved"],
+            current["unserved_required"],
+            int(seen.made.sum()),
         )
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import ndsvrp._core as _core
 from ndsvrp.engine.base import Floats, Init, Ints, Recipe, State
-from ndsvrp.engine.ticks import Ticks
+from ndsvrp.engine.ticks import LARGEST_COST, Ticks
 from ndsvrp.errors import EngineError
 from ndsvrp.solution import Solution
 
@@ -59,6 +59,13 @@ def reach_in_ticks(state: State, reach: Floats, per_unit: Floats) -> Floats:
     if np.shape(reach) != (len(state.problems),) or not np.all(reach >= 0):
         raise EngineError(f"a reach of at least 0 for each of {len(state.problems)} problems, got {reach}")
     return np.ascontiguousarray(reach[state.problem_of] * per_unit, np.float64)
+
+
+def prices_in_ticks(state: State, prices: Floats, per_unit: Floats) -> npt.NDArray[np.int64]:
+    """Check the argument of `Engine.set_prices` and return it for each chain, (chains,)."""
+    if np.shape(prices) != (len(state.problems),) or not np.all(prices > 0):
+        raise EngineError(f"a price above 0 for each of {len(state.problems)} problems, got {prices}")
+    return np.minimum(prices[state.problem_of] * per_unit, LARGEST_COST).astype(np.int64)
 
 
 def groups_of(problem_of: Ints, groups: int) -> Ints:

@@ -16,6 +16,7 @@ from ndsvrp.search.control import Callback, Control, Stop
 from ndsvrp.search.fewest import reduce_fleets, with_any_fleet
 from ndsvrp.search.fleet import may_ignore_fleet, within_fleet, without_fleet
 from ndsvrp.search.pipeline import Launched, Pipeline
+from ndsvrp.search.prices import Prices
 from ndsvrp.search.result import Progress, TracePoint
 from ndsvrp.search.serving import Serving
 from ndsvrp.search.settings import Settings
@@ -69,6 +70,8 @@ class Search:
         self._sides = [problem.side() if by_side else 1.0 for problem in self.problems]
         hot, cold = self.settings.hot, self.settings.cold
         self._cooling = [ExponentialCooling(hot * side, cold * side) for side in self._sides]
+        self._prices = self._unserved_prices()
+        self._begun = 0.0  # share of the budget after which the annealing begins
         self._within: list[tuple[float, Solution]] = []  # while it is ignored: the best that keep the limit
 
     def prepare(self) -> State:
@@ -88,7 +91,8 @@ class Search:
             used = self.budget.fraction(self.iteration + 1)
             state, stopped = self._limit_fleet_when_due(state, used)
             if stopped is None:
-                temperatures = np.array([cool(used) for cool in self._cooling])  # lines 2 and 15
+                part = (used - self._begun) / (1 - self._begun)
+                temperatures = np.array([cool(part) for cool in self._cooling])  # lines 2 and 15
                 stopped = self._iterate(state, temperatures)
         self._pipeline.finish(self._report)
         return stopped
@@ -96,7 +100,11 @@ class Search:
     def _iterate(self, state: State, temperatures: Floats, groups: int = 1) -> str | None:
         """Make an iteration, with exchange in groups; 0: without. Return why the search ends, if it does."""
         self.iteration += 1
+        if self._prices is not None:
+            self.engine.set_prices(state, self._prices.in_units)
         self._reconstruct(state, temperatures)  # line 6
+        if self._prices is not None:
+            self._adapt_prices(state, self._prices)
         if groups > 0:  # lines 7 to 14
             reach = temperatures * self.settings.threshold
             self.engine.exchange(state, reach, self.seed, self.iteration, groups=groups)
@@ -200,6 +208,7 @@ class Search:
             self._trace(0, state.stats())
             return state, ended[0]
         self.problems = problems
+        self._begun = min(0.99, self.budget.fraction(1))
         return self._start(problems, self.best()), None
 
     def _starts_from_savings(self) -> bool:
@@ -223,6 +232,20 @@ class Search:
                 state, self._rule_recipe, None, _steps(each, settings.rule_steps), self.seed,
                 BY_RULE + self.iteration, deadline=self.budget.deadline,
             )  # fmt: skip
+
+    def _unserved_prices(self) -> Prices | None:
+        """Return the prices of customers that stay unserved, if there are any in the settings."""
+        if self.settings.unserved_price == 0:
+            return None
+        return Prices(np.array([problem.side() for problem in self.problems]), self.settings.unserved_price)
+
+    def _adapt_prices(self, state: State, prices: Prices) -> None:
+        """Adapt prices to the current solutions. Some that lack customers go back to their best ones."""
+        missing = state.stats().missing_now.reshape(len(self.problems), -1)
+        goes_back = prices.adapt(missing, self.budget.fraction(self.iteration + 1)).ravel()
+        if goes_back.any():
+            best = zip(self.engine.tours(state), goes_back.tolist(), strict=True)
+            self.engine.restart(state, [tour if back else None for tour, back in best])
 
     def _removals(self, state: State, recipe: Recipe) -> Removals:
         """Return the customers to remove, or, in regions, a function that chooses them for the parts."""

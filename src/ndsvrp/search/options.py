@@ -47,6 +47,7 @@ class Options(TypedDict, total=False):
     tails_share: float
     serve_bonus: float
     weigh_unserved: bool
+    unserved_price: float
     start_served: bool
     start_savings: bool
     start_packed: bool

@@ -244,9 +244,9 @@ def _arrangement(
     """Decide whether chains work in regions, on a population or on islands, where the request leaves that open."""
     if request.chains is not None or choice.is_own:
         return {"regions": 1, "rule_steps": 0}  # regions divide the chains, and own ruins choose for whole solutions
-    if given.get("fewest_vehicles"):
-        return {}  # children of full vehicles hardly ever fit the fleet
     by_rules = choice.solver == "hybrid"
+    if given.get("fewest_vehicles"):  # no population: children of full vehicles hardly ever fit the fleet
+        return {"unserved_price": presets.price_for(problem) if by_rules and choice.device == "cpu" else 0.0}
     if choice.device == "cpu" and by_rules and given.get("regions", 1) == 1 and not given.get("islands"):
         spent = resources.core_seconds, resources.cores_each
         is_open = "islands" not in given and "population" not in given

@@ -19,6 +19,7 @@ LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter route
 OPEN_CHEAPER = 0.5  # with windows and long routes
 SERVE_BONUS = 0.3  # with prizes, windows and long routes
 FREE_FLEET = 0.3  # with limited vehicles and no required customer
+UNSERVED_PRICE = 0.5  # with as few vehicles as possible, windows and short routes, on a CPU
 LARGE = 2500  # customers from which savings are a better start than one route per customer
 LARGE_HOT = 1.5  # times 1 / sqrt(N): where the annealing of such a start begins
 REGION = 150, 8  # customers and routes that a region should have at least
@@ -176,6 +177,12 @@ def islands_for(settings: Settings, problem: Problem, seconds: float | None) -> 
         return 0
     islands = min(MOST_ISLANDS, settings.solutions // 2)
     return islands if islands > 1 and settings.solutions % islands == 0 else 0
+
+
+def price_for(problem: Problem) -> float:
+    """Return the price of unserved customers with which a search with the fewest vehicles begins; 0: it gains nothing
+    by one."""
+    return UNSERVED_PRICE if problem.has_windows and not has_long_windows(problem) else 0.0
 
 
 def has_long_windows(problem: Problem) -> bool:

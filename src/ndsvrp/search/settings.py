@@ -92,6 +92,11 @@ class Settings:
         "Where vehicles are too few for all required customers, rather leave those of small demand unserved, which "
         "fit sooner.",
     )
+    unserved_price: float = documented(
+        0.0,
+        "What leaving a required customer unserved costs at first when steps are accepted, in sides of the bounding "
+        "box: it adapts, so that the search crosses the limit on vehicles again and again; 0: more than all else.",
+    )
     start_served: bool = documented(False, "Start from a solution that serves as many optional customers as possible.")
     start_savings: bool = documented(
         False, "Start from savings (Clarke & Wright); done anyway if there is little time for the size."
@@ -172,7 +177,8 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "rollouts": (1, 2**20), "rule_steps": (0, 2**20), "population": (0, 256), "islands": (0, 256),
     "anneal_share": (0, 0.99), "tournament": (1, 3), "child_steps": (1, 1000), "warm": (0, 1000), "least_apart": (0, 1),
     "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
-    "open_cheaper": (0, 1), "insert_near": (0, 256), "free_fleet": (0, 1), "serve_bonus": (0, 1000), "tails": (0, 256),
+    "open_cheaper": (0, 1), "insert_near": (0, 256), "free_fleet": (0, 1), "serve_bonus": (0, 1000),
+    "unserved_price": (0, 1000), "tails": (0, 256),
     "tails_share": (0, 1), "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
 }  # fmt: skip
