@@ -173,8 +173,8 @@ class EngineOf(Protocol[S]):
     def set_prices(self, state: S, prices: Floats) -> None:
         """From now on judge steps, rollouts and exchanges as if an unserved required customer cost so much.
 
-        prices: (problems,) float64 above 0, in units of the problem; infinity for the cost that it has, which is more than all
-        else. Costs of solutions, and which one is the best, do not change.
+        prices: (problems,) float64 above 0, in units of the problem; infinity for the cost that it has, which is more
+        than all else. Costs of solutions, and which one is the best, do not change.
         """
 
     def tours(self, state: S, *, best: bool = True) -> list[Ints]:
