@@ -9,7 +9,7 @@ from ndsvrp import NdsError, Problem, Settings, check, generate, solve, solve_se
 from ndsvrp.engine.base import Recipe
 from ndsvrp.engine.cpu import CpuEngine
 from ndsvrp.search.planning import Request, plan
-from ndsvrp.search.prices import FALL, HIGHEST, LATE, RISE, Prices
+from ndsvrp.search.prices import FALL, HIGHEST, LATE, LOWEST, RISE, Prices
 
 
 def test_prices_follow_what_solutions_lack() -> None:
@@ -21,6 +21,13 @@ def test_prices_follow_what_solutions_lack() -> None:
     back = prices.adapt(np.array([[0, 2, 1, 0], [0, 0, 3, 0]]), 0.2)
     assert back.tolist() == [[False, True, True, False], [False] * 4], "the price does not go beyond the highest"
     assert prices.now.tolist() == [HIGHEST, HIGHEST * FALL]
+
+
+def test_prices_stay_above_the_lowest() -> None:
+    prices = Prices(np.ones(1), 0.5)
+    for _ in range(500):
+        prices.adapt(np.array([[0, 0]]), 0.1)
+    assert prices.now.tolist() == [LOWEST]
 
 
 def test_late_prices_do_not_fall() -> None:
@@ -98,6 +105,10 @@ def test_when_fewest_vehicles_have_a_price(variant: str, capacity: float, price:
     assert planned(device="cpu", fewest_vehicles=True) == price
     assert planned(device="cpu") == planned(device="cuda", fewest_vehicles=True) == 0
     assert planned(device="cpu", fewest_vehicles=True, unserved_price=0.0) == 0
+    assert planned(device="cpu", fewest_vehicles=True, population=8) == 0
     assert planned(device="cpu", unserved_price=0.7) == 0.7
-    with pytest.raises(NdsError, match="unserved_price"):
+    assert plan(problem, Request.of(device="cpu", unserved_price=0.7)).settings.population == 0
+    with pytest.raises(NdsError, match=r"unserved_price must be between 0 and 1000, got -1\.0"):
         Settings(unserved_price=-1.0)
+    with pytest.raises(NdsError, match="give either population or unserved_price"):
+        plan(problem, Request.of(solver="hybrid", device="cpu", population=8, unserved_price=0.5))

@@ -246,7 +246,10 @@ def _arrangement(
         return {"regions": 1, "rule_steps": 0}  # regions divide the chains, and own ruins choose for whole solutions
     by_rules = choice.solver == "hybrid"
     if given.get("fewest_vehicles"):  # no population: children of full vehicles hardly ever fit the fleet
-        return {"unserved_price": presets.price_for(problem) if by_rules and choice.device == "cpu" else 0.0}
+        is_open = by_rules and choice.device == "cpu" and not given.get("population")
+        return {"unserved_price": presets.price_for(problem) if is_open else 0.0}
+    if given.get("unserved_price"):
+        return {}  # a population keeps the limit on vehicles
     if choice.device == "cpu" and by_rules and given.get("regions", 1) == 1 and not given.get("islands"):
         spent = resources.core_seconds, resources.cores_each
         is_open = "islands" not in given and "population" not in given

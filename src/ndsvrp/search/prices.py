@@ -17,7 +17,7 @@ from ndsvrp.engine.base import Floats, Ints
 Bools = npt.NDArray[np.bool_]
 
 RISE, FALL = 1.05, 0.98  # factors of an iteration: half of the solutions of a problem or more lack customers, or fewer
-HIGHEST = 2.0  # sides of the box; solutions that lack customers at this price go back to their best
+LOWEST, HIGHEST = 0.01, 2.0  # sides of the box; solutions that lack customers at the highest go back to their best
 LATE = 0.75  # share of the search from which prices do not fall
 
 
@@ -48,5 +48,5 @@ class Prices:
         self._is_late |= gets_late
         self.now *= np.where(lacks.mean(1) >= 0.5, RISE, 1.0 if self._is_late else FALL)
         goes_back: Bools = lacks & ((self.now > HIGHEST) | gets_late)[:, None]
-        self.now = np.minimum(self.now, HIGHEST)
+        self.now = np.clip(self.now, LOWEST, HIGHEST)
         return goes_back

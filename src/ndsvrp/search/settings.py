@@ -161,6 +161,8 @@ class Settings:
             raise NdsError(f"a population is for rules, not for the ruin '{self.ruin}'")
         if self.population > 0 and self.regions > 1:
             raise NdsError(f"a population has whole solutions: regions must be 1, got {self.regions}")
+        if self.population > 0 and self.unserved_price > 0:
+            raise NdsError("a population keeps the limit on vehicles: give either population or unserved_price")
         if self.population == 1:
             raise NdsError("a population has at least 2 solutions, got 1")
         if self.islands > 0 and self.population > 0:
