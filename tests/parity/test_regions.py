@@ -17,7 +17,7 @@ from ndsvrp.search.start import start
 from parity.problems import SOURCES, VARIANTS, random_problem
 from parity.reference import Chain, Numbers, chain_key
 from parity.reference_regions import improve, split
-from parity.test_parity import assert_same
+from parity.test_parity import assert_same, set_price
 
 RULES = ("string", "related", "random")
 COMBINATIONS = list(itertools.product(VARIANTS, SOURCES))
@@ -56,6 +56,10 @@ def test_trajectories(variant: str, source: str, limited: bool, limits: bool) ->
         recipe, temperatures = recipe_of(seed, 2 + seed % 3), np.full((2, 8), problem.side() * 0.03)
         ticks = [float(t) for t in temperatures[0] * Numbers(problem).per_unit]
         for iteration in (1, 2):
+            if limited:
+                price = problem.side() * [0.3, 0.002, np.inf][(seed + iteration) % 3]
+                for reference in references:
+                    set_price(engine, state, reference, price)
             engine.improve(state, recipe, None, temperatures, seed, iteration)
             for number, reference in enumerate(references):
                 used += improve(reference, recipe, ticks, seed, iteration, number)

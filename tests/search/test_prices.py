@@ -64,6 +64,20 @@ def test_costs_do_not_depend_on_prices() -> None:
     assert stats.missing.tolist() == stats.missing_now.tolist() == [0, 0]
 
 
+def test_solutions_cost_the_same_at_any_price() -> None:
+    """Also those that are put in place while there is a price."""
+    problem, engine = rigid(), CpuEngine()
+    state: Any = engine.start([problem], [0, 0, 0])
+    tours = [np.array(tour, np.int32) for tour in ([], [1, 2, 0], [1, 0, 3, 4, 0])]
+    engine.restart(state, tours)
+    costs = state.stats().costs
+    engine.set_prices(state, np.array([0.3]))
+    engine.restart(state, tours)
+    assert state.stats().costs.tolist() == costs.tolist()
+    engine.improve(state, Recipe(rule="random", removals=3, regions=3), None, np.zeros((3, 0)), 1, 1)
+    assert state.stats().costs.tolist() == costs.tolist(), "split and merged"
+
+
 def test_some_chains_go_back() -> None:
     problem, engine = rigid(), CpuEngine()
     state: Any = engine.start([problem], [0, 0])

@@ -75,8 +75,10 @@ template <class Self> struct AnyRule {
     return true;
   }
 
-  // Cost of leaving customer c unserved, and the limit below which it is inserted instead.
+  // Cost of leaving customer c unserved: for a step, and in the cost of a solution. And the limit below which it is
+  // inserted instead.
   NDS_FN static i64 prize(const Instance&, i32) { return 0; }
+  NDS_FN static i64 lost(const Instance&, i32) { return 0; }
   NDS_FN static i32 limit(const Instance&, i32) { return kNever; }
   // Whether to open a route for a customer without a position: (in, routes, whether it fits there, whether that costs
   // less than the limit, a function that draws).
@@ -131,6 +133,7 @@ template <class... Rule> struct Rules {
   NDS_FN static void cut(auto&&... a) { (Rule::cut(a...), ...); }
   NDS_FN static bool fits_joined(auto&&... a) { return (Rule::fits_joined(a...) && ...); }
   NDS_FN static i64 prize(const Instance& in, i32 c) { return (Rule::prize(in, c) + ...); }
+  NDS_FN static i64 lost(const Instance& in, i32 c) { return (Rule::lost(in, c) + ...); }
   NDS_FN static i32 limit(const Instance& in, i32 c) {
     i32 limit = kNever;
     ((limit = least(limit, Rule::limit(in, c))), ...);

@@ -104,7 +104,7 @@ NDS_DEEP void split(const Instance& in, const Regions& regions, i32 region, Chai
       const i32 before = lanes.count_below(all);
       own[count + before] = c;
       set_unserved(part, c, part.unserved_count + before);
-      cost += R::prize(in, c);
+      cost += R::lost(in, c);
       required += in.prize[c] == kRequired;
     }
     part.unserved_count += count_bits(all);

@@ -216,6 +216,7 @@ struct Prizes : AnyRule<Prizes> {
     if (code == kRequired) return in.missing + bonus(in, c);
     return i64((1 << kDearBits) | (code & ((1 << kDearBits) - 1))) << ((code - kDear) >> kDearBits);
   }
+  NDS_FN static i64 lost(const Instance& in, i32 c) { return prize(in, c) - bonus(in, c); }
   // Ties go to leaving the customer unserved. No insertion costs as much as a dear customer.
   NDS_FN static i32 limit(const Instance& in, i32 c) { return in.prize[c] > kDear ? kNever : in.prize[c] + in.bonus; }
   NDS_FN static bool opens(const Instance& in, i32 routes, bool fits, bool pays, auto coin) {
@@ -229,7 +230,7 @@ struct Prizes : AnyRule<Prizes> {
       s.unserved[c - 1] = c;
       s.unserved_at[c] = c - 1;
       required += in.prize[c] == kRequired;
-      cost += prize(in, c);
+      cost += lost(in, c);
     }
     s.unserved_count = in.n;
     s.unserved_required = i32(lanes.sum(required));
