@@ -246,6 +246,7 @@ FAMILIES: dict[str, Callable[[int], Problem]] = {
     "vrptw200": drawn("vrptw", 200),
     "pcvrp200": drawn("pcvrp", 200),
     "solomon100": solomon_like,
+    "short100": lambda i: homberger_like(i, wide=False, n=100),
     "short200": lambda i: homberger_like(i, wide=False, n=200),
     "wide100": lambda i: homberger_like(i, wide=True, n=100),
     "wide200": lambda i: homberger_like(i, wide=True, n=200),

@@ -103,11 +103,14 @@ def trajectory(engine: Any, problems: list[Problem], which: list[int], seed: int
         engine.improve(state, recipe, removed, np.full((chains, 4), 1e3) * side, seed, 91)
     engine.exchange(state, middle(state), seed, 92)
     seen.append(everything(engine, state))
+    engine.restart(state, [None if i % 3 == 1 else tour for i, tour in enumerate(engine.tours(state))])
+    seen.append(everything(engine, state))
     engine.improve(state, RECIPES[1], None, np.full((chains, steps), 0.01) * side, seed, 92)
     seen.append(everything(engine, state))
     for iteration, recipe in enumerate(RECIPES, 93):
         say(f"    {engine.name}: {recipe.rule} in regions")
         recipe = replace(recipe, regions=2 + iteration % 3)
+        engine.set_prices(state, np.array([problem.side() for problem in problems]) * [0.3, np.inf][iteration % 2])
         engine.improve(state, recipe, None, np.full((chains, steps), 0.02) * side, seed, iteration)
         seen += [everything(engine, state), state.stats().made]
     recipe = Recipe(removals=min(fewest, 15), orders=5, regions=3)

@@ -56,6 +56,15 @@ def test_policy_by_itself_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert near == [32, 32, 0, 0, 0, 0, 0], "routes are linked for CVRP with coordinates"
     assert plan(ours, Request(solver="hybrid", device="cuda")).settings.insert_near == 32
     assert plan(ours, Request(solver="hybrid", device="cpu")).settings.insert_near == 0
+    for setting in (
+        {"orders": 2},
+        {"scope": "touched"},
+        {"string_average": 20.0},
+        {"ruin": "related"},
+        {"insert_near": 0},
+    ):
+        request = Request.of(solver="hybrid", device="cuda", **setting)
+        assert plan(ours, request).settings.insert_near == 0, "routes cannot be linked"
     assert chosen(solver="sisr") == ("sisr", "string", "cpu", 1), "a single chain"
 
 

@@ -98,6 +98,17 @@ def test_a_search_with_prices_serves_everybody(price: float) -> None:
     assert report.cost == pytest.approx(best)
 
 
+@pytest.mark.parametrize("others", [{"chains": 4}, {"chains": 6, "regions": 3}, {"chains": 4, "islands": 2}])
+def test_traces_have_the_costs_of_solutions(others: dict[str, int]) -> None:
+    problem = generate("vrptw", 60, seed=2)[0].replace(capacity=60.0)
+    result = solve(
+        problem, iterations=60, seed=2, solver="hybrid", device="cpu", threads=1, fewest_vehicles=True,
+        unserved_price=0.5, rollouts=60, **others,
+    )  # fmt: skip
+    costs = [point.cost for point in result.trace]
+    assert costs == sorted(costs, reverse=True) and costs[-1] == pytest.approx(check(problem, result.solution).cost)
+
+
 def test_one_search_and_a_batch_agree() -> None:
     problems = [rigid(12), rigid(12).replace(capacity=10.5)]
     options: dict[str, Any] = {"iterations": 5, "seed": 2, "device": "cpu", "unserved_price": 0.5, "rollouts": 50}
@@ -120,9 +131,12 @@ def test_when_fewest_vehicles_have_a_price(variant: str, capacity: float, price:
     assert planned(device="cpu") == planned(device="cuda", fewest_vehicles=True) == 0
     assert planned(device="cpu", fewest_vehicles=True, unserved_price=0.0) == 0
     assert planned(device="cpu", fewest_vehicles=True, population=8) == 0
-    assert planned(device="cpu", unserved_price=0.7) == 0.7
-    assert plan(problem, Request.of(device="cpu", unserved_price=0.7)).settings.population == 0
-    with pytest.raises(NdsError, match=r"unserved_price must be between 0 and 1000, got -1\.0"):
+    assert planned(device="cpu", fewest_vehicles=True, chains=4) == price
+    with pytest.raises(NdsError, match="unserved_price is for required customers and limited vehicles"):
+        planned(device="cpu", unserved_price=0.7)
+    limited = plan(problem.replace(vehicles=80), Request.of(device="cpu", unserved_price=0.7)).settings
+    assert (limited.unserved_price, limited.population) == (0.7, 0)
+    with pytest.raises(NdsError, match=r"unserved_price must be between 0 and 2, got -1\.0"):
         Settings(unserved_price=-1.0)
     with pytest.raises(NdsError, match="give either population or unserved_price"):
         plan(problem, Request.of(solver="hybrid", device="cpu", population=8, unserved_price=0.5))

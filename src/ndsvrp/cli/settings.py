@@ -29,7 +29,8 @@ OF_HYBRID = (
     "Without a population `hot` is {HOT}.",
     "If vehicles are limited, `weigh_unserved`, `start_packed` and `count_absences` are on. `fewest_vehicles` limits "
     "them; with it a search has neither population nor islands unless they are given, and `unserved_price` is "
-    "{UNSERVED_PRICE} on a CPU if there are windows and a vehicle carries at most {LONG_ROUTE} customers.",
+    "{UNSERVED_PRICE} on a CPU if there are windows, a vehicle carries at most {LONG_ROUTE} customers, and there would "
+    "be no regions.",
     "If vehicles are limited, no customer is required, and only a time limit ends the search, of at least "
     "{CPU_ISLAND_TIME} s of a core per customer, `islands` is {CPU_ISLANDS} up to {MOST_ON_ISLANDS} customers on a "
     "CPU where there are no regions (below), with {CPU_ISLAND_CHAINS} chains or more, and {ISLAND_CHILDREN}.",
@@ -41,7 +42,8 @@ OF_HYBRID = (
     "that is two or more, at most {CPU_CHAINS[1]} on a CPU, and one chain per region.",
     "From {LARGE:,} customers on, `start_savings` is on, and `hot` is {LARGE_HOT} / sqrt(N).",
     "On a GPU there are {GPU_CHAINS[1]} chains, and `regions` is a power of two. For a CVRP without a distance matrix "
-    "`insert_near` is {INSERT_NEAR}.",
+    "`insert_near` is {INSERT_NEAR}, if a step removes strings of {INSERT_NEAR} / 2 customers in the mean or fewer and "
+    "has one order.",
 )
 ON_A_GPU = (
     "With the ruin `policy` on a GPU there are {GPU_CHAINS[0]} chains, {TAILS}, and with prizes `hot` is {GPU_HOT}, "

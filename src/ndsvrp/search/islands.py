@@ -54,9 +54,9 @@ class IslandSearch(Search):
 
     def _anneal(self) -> tuple[State, str | None]:
         """Anneal the islands for their share of the search. Return the chains, and why the search ends, if it does."""
-        share = self.settings.anneal_share
         state, stopped = self._begin()
-        while stopped is None and (used := self.budget.fraction(self.iteration + 1)) < share:
+        share = (1 - self._begun) * self.settings.anneal_share
+        while stopped is None and (used := self.budget.fraction(self.iteration + 1) - self._begun) < share:
             state, stopped = self._limit_fleet_when_due(state, used / share)
             if stopped is None:
                 temperatures = np.array([cool(used / share) for cool in self._cooling])

@@ -19,7 +19,7 @@ LONG_ROUTE = 25  # customers that a vehicle carries; with windows, shorter route
 OPEN_CHEAPER = 0.5  # with windows and long routes
 SERVE_BONUS = 0.3  # with prizes, windows and long routes
 FREE_FLEET = 0.3  # with limited vehicles and no required customer
-UNSERVED_PRICE = 0.5  # with as few vehicles as possible, windows and short routes, on a CPU
+UNSERVED_PRICE = 0.5  # with as few vehicles as possible, windows and short routes, without regions, on a CPU
 LARGE = 2500  # customers from which savings are a better start than one route per customer
 LARGE_HOT = 1.5  # times 1 / sqrt(N): where the annealing of such a start begins
 REGION = 150, 8  # customers and routes that a region should have at least
@@ -142,9 +142,14 @@ def on_gpu(settings: Settings, problem: Problem, is_learned: bool) -> Settings:
         savings = not problem.has_prizes
         settings = replace(settings, ruin="policy", chains=chains, hot=hot, start_savings=savings, **TAILS)
         return settings if regions < POLICY_REGIONS else replace(settings, regions=regions, rule_steps=RULE_STEPS)
+    return replace(settings, chains=chains, regions=regions if settings.regions > 1 else 1)
+
+
+def near_on_gpu(settings: Settings, problem: Problem) -> int:
+    """Return `insert_near` of a search by rules on a GPU: where routes can be linked, they make more steps."""
     is_plain = constraints_of(problem) == (CAPACITY,) and problem.distance is None
-    near = INSERT_NEAR if is_plain and settings.scope == "all" else settings.insert_near
-    return replace(settings, chains=chains, regions=regions if settings.regions > 1 else 1, insert_near=near)
+    is_sisr = settings.ruin == "string" and settings.scope == "all" and settings.orders == 1
+    return INSERT_NEAR if is_plain and is_sisr and 2 * settings.string_average <= INSERT_NEAR else 0
 
 
 def islands_on_cpu(problem: Problem, core_seconds: float | None, cores: int) -> dict[str, int]:
@@ -182,7 +187,8 @@ def islands_for(settings: Settings, problem: Problem, seconds: float | None) -> 
 def price_for(problem: Problem) -> float:
     """Return the price of unserved customers with which a search with the fewest vehicles begins; 0: it gains nothing
     by one."""
-    return UNSERVED_PRICE if problem.has_windows and not has_long_windows(problem) else 0.0
+    is_whole = _regions(problem) == 1
+    return UNSERVED_PRICE if problem.has_windows and not has_long_windows(problem) and is_whole else 0.0
 
 
 def has_long_windows(problem: Problem) -> bool:

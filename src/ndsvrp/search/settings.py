@@ -180,7 +180,7 @@ RANGES: dict[str, tuple[Any, ...]] = {
     "anneal_share": (0, 0.99), "tournament": (1, 3), "child_steps": (1, 1000), "warm": (0, 1000), "least_apart": (0, 1),
     "removals": (1, 2**20), "orders": (1, 64), "blink": (0, 0.999), "open_route": (0, 1),
     "open_cheaper": (0, 1), "insert_near": (0, 256), "free_fleet": (0, 1), "serve_bonus": (0, 1000),
-    "unserved_price": (0, 1000), "tails": (0, 256),
+    "unserved_price": (0, 2), "tails": (0, 256),
     "tails_share": (0, 1), "threshold": (0, float("inf")),
     "string_average": (1, 2**20), "string_longest": (1, 2**20), "string_split": (0, 1), "string_depth": (0, 0.999),
 }  # fmt: skip
