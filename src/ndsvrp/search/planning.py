@@ -211,8 +211,7 @@ def _settings(problem: Problem, request: Request, choice: _Choice, resources: _R
     if given.get("islands", 0) != 0:
         base = replace(base, **presets.ISLAND_CHILDREN)
     settings = replace(base, **given)
-    if choice.solver == "hybrid" and choice.device == "cuda" and "insert_near" not in given:
-        settings = replace(settings, insert_near=presets.near_on_gpu(settings, problem))
+    settings = replace(settings, **{k: v for k, v in _by_others(problem, choice, settings).items() if k not in given})
     _refuse_population(problem, choice, settings)
     if settings.unserved_price > 0 and (problem.vehicles is None or not problem.required.any()):
         raise NdsError("unserved_price is for required customers and limited vehicles, or fewest_vehicles")
@@ -242,19 +241,25 @@ def _given(request: Request, choice: _Choice) -> dict[str, Any]:
     return given
 
 
+def _by_others(problem: Problem, choice: _Choice, settings: Settings) -> dict[str, Any]:
+    """Return settings of `hybrid` that depend on what the others have become."""
+    if choice.solver != "hybrid":
+        return {}
+    if choice.device == "cuda":
+        return {"insert_near": presets.near_on_gpu(settings, problem)}
+    is_priced = settings.fewest_vehicles and settings.population == 0
+    return {"unserved_price": presets.price_for(problem)} if is_priced else {}
+
+
 def _arrangement(
     problem: Problem, request: Request, choice: _Choice, base: Settings, given: Mapping[str, Any], resources: _Resources
 ) -> dict[str, Any]:
     """Decide whether chains work in regions, on a population or on islands, where the request leaves that open."""
-    by_rules, price = choice.solver == "hybrid", dict[str, float]()
-    if given.get("fewest_vehicles") and by_rules and choice.device == "cpu" and not given.get("population"):
-        price = {"unserved_price": presets.price_for(problem)}
-    if (
-        request.chains is not None or choice.is_own
-    ):  # regions divide the chains, and own ruins choose for whole solutions
-        return {"regions": 1, "rule_steps": 0, **price}
+    if request.chains is not None or choice.is_own:
+        return {"regions": 1, "rule_steps": 0}  # regions divide the chains, and own ruins choose for whole solutions
     if given.get("fewest_vehicles") or given.get("unserved_price"):
-        return price  # no population: its children of full vehicles hardly ever fit the fleet
+        return {}  # children of full vehicles hardly ever fit the fleet
+    by_rules = choice.solver == "hybrid"
     if choice.device == "cpu" and by_rules and given.get("regions", 1) == 1 and not given.get("islands"):
         spent = resources.core_seconds, resources.cores_each
         is_open = "islands" not in given and "population" not in given

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from ndsvrp.engine.base import Floats, Ints
 
-Bools = npt.NDArray[np.bool_]
-
 RISE, FALL = 1.05, 0.98  # factors of an iteration: half of the solutions of a problem or more lack customers, or fewer
 LOWEST, HIGHEST = 0.01, 2.0  # sides of the box; solutions that lack customers at the highest go back to their best
 LATE = 0.75  # share of the search from which prices do not fall
@@ -38,7 +36,7 @@ class Prices:
         """Return (problems,) the prices in units of the problem."""
         return self.now * self.sides
 
-    def adapt(self, missing: Ints, share: float) -> Bools:
+    def adapt(self, missing: Ints, share: float) -> npt.NDArray[np.bool_]:
         """Change the prices after an iteration; return (problems, solutions) which solutions go back to their best.
 
         missing: (problems, solutions) required customers that the current solutions lack. share: of the search, used.
@@ -47,6 +45,6 @@ class Prices:
         gets_late = share >= LATE and not self._is_late
         self._is_late |= gets_late
         self.now *= np.where(lacks.mean(1) >= 0.5, RISE, 1.0 if self._is_late else FALL)
-        goes_back: Bools = lacks & ((self.now > HIGHEST) | gets_late)[:, None]
+        goes_back: npt.NDArray[np.bool_] = lacks & ((self.now > HIGHEST) | gets_late)[:, None]
         self.now = np.clip(self.now, LOWEST, HIGHEST)
         return goes_back
